@@ -1,0 +1,41 @@
+"""Turning `attach()`'s keyword arguments into checked dials."""
+
+from __future__ import annotations
+
+from mempursuit_core import AdaptiveStop, Dials, preset
+from mempursuit_core.inputs import as_budget, check_dials
+from mempursuit_core.presets import Discount
+
+
+def resolve_dials(
+    name: str = "paper",
+    *,
+    discount: Discount | None = None,
+    near_duplicate: float | None = None,
+    ridge: float | None = None,
+    stop: AdaptiveStop | None = None,
+) -> Dials:
+    """Return preset `name` with every given dial replaced (contract §3).
+
+    Raises:
+        ValueError: the preset is unknown or a dial is out of range.
+    """
+    dials = preset(name).override(
+        discount=discount, near_duplicate=near_duplicate, ridge=ridge, stop=stop
+    )
+    check_dials(dials.ridge, dials.discount, dials.near_duplicate)
+    return dials
+
+
+def check_pool_size(pool_size: int) -> int:
+    """Return `pool_size` as an int.
+
+    Raises:
+        ValueError: it is not a whole number of at least 1.
+    """
+    try:
+        return as_budget(pool_size)
+    except ValueError:
+        raise ValueError(
+            f"pool_size must be a whole number of memories, at least 1, got {pool_size!r}"
+        ) from None

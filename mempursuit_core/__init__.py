@@ -1,0 +1,8 @@
+"""MemPursuit's core: pick the memories that together answer the question."""
+
+from mempursuit_core.presets import PRESETS, Dials, preset
+from mempursuit_core.pursuit import select
+from mempursuit_core.selection import Selection
+from mempursuit_core.stopping import AdaptiveStop
+
+__all__ = ["PRESETS", "AdaptiveStop", "Dials", "Selection", "preset", "select"]

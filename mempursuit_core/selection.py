@@ -1,0 +1,85 @@
+"""What a pursuit returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Selection:
+    """The picked memories in entry order, with the evidence for every pick.
+
+    Attributes:
+        indices: (n,) int64, pool indices in entry order.
+        weights: (n,) float64, simplex weights α of the last refit (paper Eq. 6), entry order.
+        scores: (n,) float64, the score each pick was chosen by; with the paper's dials the
+            utility mᵀr of Eq. 4.
+        residual_norms: (n,) float64, ‖r‖ after each refit (Eq. 3).
+        gaps: (n,) float64, the Frank–Wolfe certificate g after each refit (Theorem B.2).
+    """
+
+    indices: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    residual_norms: NDArray[np.float64]
+    gaps: NDArray[np.float64]
+    # Row t is α after refit t; from the last row on α never changed again.
+    _weight_path: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def __post_init__(self) -> None:
+        for array in (self.indices, self.weights, self.scores, self.residual_norms, self.gaps):
+            array.setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def prefix(self, k: int) -> Selection:
+        """Return the Selection for the smaller budget `k`, with the weights of that prefix's refit.
+
+        The first k picks are the answer for every budget k (paper §3.3); a `k` above the number of
+        picks returns everything.
+
+        Raises:
+            ValueError: `k` is below 1.
+        """
+        if k < 1:
+            raise ValueError(f"k must be at least 1, got {k!r}")
+        n = min(int(k), len(self))
+        weights = np.zeros(n)
+        refits = min(n, len(self._weight_path))
+        if refits:
+            weights[:refits] = self._weight_path[refits - 1, :refits]
+        return Selection(
+            self.indices[:n],
+            weights,
+            self.scores[:n],
+            self.residual_norms[:n],
+            self.gaps[:n],
+            self._weight_path[:refits, :refits],
+        )
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return "Selection(empty)"
+        shown = ", ".join(map(str, self.indices[:8])) + (", …" if len(self) > 8 else "")
+        return (
+            f"Selection(n={len(self)}, indices=[{shown}], "
+            f"in_use={int((self.weights > 0).sum())}, "
+            f"residual={self.residual_norms[-1]:.4f}, gap={self.gaps[-1]:.2e})"
+        )
+
+    def __str__(self) -> str:
+        lines = [repr(self)]
+        if len(self):
+            lines.append("  pick   pool   score     weight    residual   gap")
+            rows = zip(
+                self.indices, self.scores, self.weights, self.residual_norms, self.gaps, strict=True
+            )
+            lines += [
+                f"  {t:>4}  {i:>5}   {u:+.4f}   {w:.4f}    {r:.4f}     {g:.2e}"
+                for t, (i, u, w, r, g) in enumerate(rows, 1)
+            ]
+        return "\n".join(lines)
