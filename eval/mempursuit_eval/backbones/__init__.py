@@ -1,0 +1,1 @@
+"""The frameworks the evaluator can fill and read, one module each."""
