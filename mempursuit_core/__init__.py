@@ -4,5 +4,6 @@ from mempursuit_core.presets import PRESETS, Dials, preset
 from mempursuit_core.pursuit import select
 from mempursuit_core.selection import Selection
 from mempursuit_core.stopping import AdaptiveStop
+from mempursuit_core.warm import warmup
 
-__all__ = ["PRESETS", "AdaptiveStop", "Dials", "Selection", "preset", "select"]
+__all__ = ["PRESETS", "AdaptiveStop", "Dials", "Selection", "preset", "select", "warmup"]
