@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from mempursuit_adapters import Pool
+
 from mempursuit_eval.encoders.base import Encoder
 from mempursuit_eval.records import MemoryRecord
 
@@ -21,6 +22,7 @@ class Backbone(ABC):
 
     name: ClassVar[str]  # as in --frameworks
     kind: ClassVar[Literal["package", "port"]] = "package"
+    expands: ClassVar[bool] = False  # whether `context` differs from the chosen memories
 
     def __init__(self, encoder: Encoder, folder: Path) -> None:
         self.encoder = encoder

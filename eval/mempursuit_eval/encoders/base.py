@@ -18,3 +18,7 @@ class Encoder(Protocol):
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one embedding a text, shape (len(texts), dimension); length is not normalised."""
         ...
+
+
+class EncoderUnavailableError(RuntimeError):
+    """An encoder's package, model or key is missing; the message says what to do."""

@@ -1,0 +1,99 @@
+"""The files a run leaves behind."""
+
+from __future__ import annotations
+
+import json
+import platform
+from datetime import datetime, timezone
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from mempursuit_eval.results import Metrics
+from mempursuit_eval.run import RunResult
+from mempursuit_eval.tables import markdown
+
+
+def write_run(result: RunResult, metrics: Metrics, data: Path, embedder: str) -> None:
+    """Write manifest.json, memories.jsonl, selections.jsonl, metrics.json and table.md."""
+    out = result.options.out
+    out.mkdir(parents=True, exist_ok=True)
+    _json(out / "manifest.json", manifest(result, data, embedder))
+    _lines(
+        out / "memories.jsonl",
+        (
+            {
+                "id": r.id,
+                "session": r.session,
+                "speaker": r.speaker,
+                "when": r.when.isoformat(),
+                "evidence": r.evidence,
+                "text": r.text,
+            }
+            for r in result.records.values()
+        ),
+    )
+    _lines(
+        out / "selections.jsonl",
+        (
+            {
+                "question": c.question,
+                "framework": c.framework,
+                "k": c.k,
+                "arm": c.arm,
+                "ids": c.ids,
+                **({"seeds": c.picks} if c.picks != c.ids else {}),
+            }
+            for c in result.chosen
+        ),
+    )
+    _json(out / "metrics.json", metrics.as_dict())
+    (out / "table.md").write_text(markdown(result, metrics), encoding="utf-8")
+
+
+def manifest(result: RunResult, data: Path, embedder: str) -> dict[str, Any]:
+    """Return everything needed to say what the figures were measured with."""
+    options = result.options
+    return {
+        "written": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "data": {
+            "name": result.dataset.name,
+            "file": data.name,
+            "sha256": result.dataset.sha256,
+            "conversations": len(result.dataset.conversations),
+            "questions": len(result.dataset.questions),
+            "questions_with_gold": sum(bool(q.gold_sessions) for q in result.dataset.questions),
+            "memories": len(result.records),
+        },
+        "encoder": result.encoder,
+        "options": {
+            "frameworks": options.frameworks,
+            "k": options.budgets,
+            "memories": options.memories,
+            "embedder": embedder,
+            "selectors": options.arms,
+        },
+        "versions": {
+            "mempursuit": version("mempursuit"),
+            "python": platform.python_version(),
+            "numpy": version("numpy"),
+            "numba": version("numba"),
+        },
+        "frameworks": {
+            name: {
+                "backbone": result.kinds[name],
+                "versions": result.versions[name],
+                **result.facts.get(name, {}),
+            }
+            for name in options.frameworks
+        },
+    }
+
+
+def _json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _lines(path: Path, values: Any) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(value, ensure_ascii=False) + "\n" for value in values)
