@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mempursuit_core.stopping import AdaptiveStop
+
 Floats = NDArray[np.floating[Any]]
 
 
@@ -96,6 +98,12 @@ def check_dials(ridge: float, discount: float | str, near_duplicate: float | Non
         )
 
 
+def check_stop(stop: AdaptiveStop | None) -> None:
+    """Raise ValueError unless `stop` is an AdaptiveStop or None."""
+    if stop is not None and not isinstance(stop, AdaptiveStop):
+        raise ValueError(f"stop must be an AdaptiveStop or None, got {stop!r}")
+
+
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
@@ -103,7 +111,9 @@ def _is_number(value: object) -> bool:
 def _as_floats(values: ArrayLike, name: str) -> Floats:
     try:
         array = np.asarray(values)
-        if array.dtype == object or array.dtype.kind not in "fiub":
+        if array.dtype.kind == "c":
+            raise TypeError("they are complex")
+        if array.dtype.kind not in "fiub":
             array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
@@ -113,4 +123,4 @@ def _as_floats(values: ArrayLike, name: str) -> Floats:
         array = array.astype(np.float32)
     elif array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64)
-    return np.ascontiguousarray(array)
+    return np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")

@@ -5,11 +5,23 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mempursuit_core.inputs import as_budget, as_candidates, as_query, check_dials, unit, unit_rows
+from mempursuit_core.inputs import (
+    as_budget,
+    as_candidates,
+    as_query,
+    check_dials,
+    check_stop,
+    unit,
+    unit_rows,
+)
 from mempursuit_core.presets import Discount
 from mempursuit_core.refit import refit
 from mempursuit_core.selection import Selection
 from mempursuit_core.stopping import NUMERICAL_FLOOR, AdaptiveStop
+
+
+# Two copies of one memory have cosine 1 up to rounding, and must count as such.
+COSINE_TOLERANCE = 1e-12
 
 
 def select(
@@ -43,12 +55,13 @@ def select(
     """
     budget = as_budget(k)
     check_dials(ridge, discount, near_duplicate)
+    check_stop(stop)
     q_raw = as_query(query)
-    M = unit_rows(as_candidates(candidates, q_raw.shape[0]), "candidates")
     q = unit(q_raw, "query")
+    M = unit_rows(as_candidates(candidates, q_raw.shape[0]), "candidates")
     P = M.shape[0]
     n = min(budget, P)
-    b = M @ q
+    b = _dots(M, q)
     picked: list[int] = []
     rest = np.ones(P, dtype=bool)
     waiting = np.zeros(P, dtype=bool)
@@ -71,15 +84,15 @@ def select(
         scores[t] = score[best]
         picked.append(best)
         rest[best] = False
-        columns[t] = M @ M[best]
+        columns[t] = _dots(M, M[best])
         if near_duplicate is not None:
-            waiting |= columns[t] >= near_duplicate
+            waiting |= columns[t] >= near_duplicate - COSINE_TOLERANCE
         G = columns[: t + 1][:, picked]
         alpha = refit(G, b[picked], ridge, np.append(alpha, 0.0) if t else np.ones(1))
-        explained = alpha @ columns[: t + 1]
         path[t, : t + 1] = alpha
-        U = b - explained
         r = q - alpha @ M[picked]
+        U = _dots(M, r)
+        explained = b - U
         loss = float(r @ r)
         vanished = loss <= NUMERICAL_FLOOR
         level = float(alpha @ U[picked] - ridge * alpha @ alpha)
@@ -107,3 +120,8 @@ def _discount_at(t: int, discount: Discount, b: NDArray[np.float64]) -> float:
     if discount == "auto":
         return min(1.0, t / 8) * float(np.clip(0.75 * b.max(), 0.0, 1.0))
     return float(discount)
+
+
+def _dots(M: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return M v, equal for equal rows to the last bit (BLAS treats the last rows differently)."""
+    return np.einsum("ij,j->i", M, v)

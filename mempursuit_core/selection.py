@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from mempursuit_core.inputs import as_budget
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selection:
@@ -43,11 +45,9 @@ class Selection:
         picks returns everything.
 
         Raises:
-            ValueError: `k` is below 1.
+            ValueError: `k` is not a whole number of at least 1.
         """
-        if k < 1:
-            raise ValueError(f"k must be at least 1, got {k!r}")
-        n = min(int(k), len(self))
+        n = min(as_budget(k), len(self))
         weights = np.zeros(n)
         refits = min(n, len(self._weight_path))
         if refits:
