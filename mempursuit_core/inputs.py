@@ -29,7 +29,8 @@ def as_candidates(candidates: ArrayLike, dimension: int) -> Floats:
         return np.empty((0, dimension), dtype=array.dtype)
     if array.ndim != 2:
         raise ValueError(
-            f"candidates must be a matrix of shape (P, d), one memory a row, got shape {array.shape}"
+            "candidates must be a matrix of shape (P, d), one memory a row, "
+            f"got shape {array.shape}"
         )
     if array.shape[1] != dimension:
         raise ValueError(
@@ -45,7 +46,8 @@ def unit(vector: Floats, name: str) -> NDArray[np.float64]:
     Raises:
         ValueError: `vector` has NaN or infinity, or is zero.
     """
-    return unit_rows(vector.reshape(1, -1), name, rows=False)[0]
+    row: NDArray[np.float64] = unit_rows(vector.reshape(1, -1), name, rows=False)[0]
+    return row
 
 
 def unit_rows(matrix: Floats, name: str, *, rows: bool = True) -> NDArray[np.float64]:

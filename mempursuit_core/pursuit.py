@@ -19,7 +19,6 @@ from mempursuit_core.refit import refit
 from mempursuit_core.selection import Selection
 from mempursuit_core.stopping import NUMERICAL_FLOOR, AdaptiveStop
 
-
 # Two copies of one memory have cosine 1 up to rounding, and must count as such.
 COSINE_TOLERANCE = 1e-12
 

@@ -51,7 +51,17 @@ def sane(found: Selection, n: int) -> None:
         lambda a: a.astype(np.longdouble),
         lambda a: list(a),
     ],
-    ids="list tuple fortran strided reversed object big-endian longdouble list-of-arrays".split(),
+    ids=[
+        "list",
+        "tuple",
+        "fortran",
+        "strided",
+        "reversed",
+        "object",
+        "big-endian",
+        "longdouble",
+        "list-of-arrays",
+    ],
 )
 def test_forms_of_the_same_numbers(form: Any) -> None:
     same(select(form(QUERY), form(POOL), 9), select(QUERY, POOL, 9))
@@ -310,7 +320,7 @@ def test_bad_value_in_the_query(dtype: type, value: float, what: str) -> None:
 
 
 def test_zero_query() -> None:
-    with pytest.raises(ValueError, match="query .*zeros"):
+    with pytest.raises(ValueError, match=r"query .*zeros"):
         select(np.zeros(24), POOL, 5)
 
 
@@ -351,7 +361,7 @@ def test_an_empty_pool_does_not_hide_a_bad_query() -> None:
     "k", [0, -1, 2.5, np.nan, np.inf, "5", None, True, False, [5], np.array([5, 6])]
 )
 def test_bad_budget(k: Any) -> None:
-    with pytest.raises(ValueError, match="^k must be"):
+    with pytest.raises(ValueError, match=r"^k must be"):
         select(QUERY, POOL, k)
 
 
@@ -383,5 +393,5 @@ def test_bad_dials(dial: str, value: Any) -> None:
 
 @pytest.mark.parametrize("stop", [0.1, True, "auto", {"tolerance": 1}])
 def test_bad_stop(stop: Any) -> None:
-    with pytest.raises(ValueError, match="^stop must be"):
+    with pytest.raises(ValueError, match=r"^stop must be"):
         select(QUERY, POOL, 5, stop=stop)

@@ -52,7 +52,7 @@ def test_prefix_beyond_the_picks_is_everything(found: Selection, k: int) -> None
 
 @pytest.mark.parametrize("k", [0, -3, 2.5, "3", None, True])
 def test_prefix_of_no_budget(found: Selection, k: Any) -> None:
-    with pytest.raises(ValueError, match="^k must be"):
+    with pytest.raises(ValueError, match=r"^k must be"):
         found.prefix(k)
 
 
