@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mempursuit_adapters.pool import Pool, Vector
+from mempursuit_adapters.pool import Pool
+from mempursuit_adapters.triage import aligned, triage
 from mempursuit_core import Dials, Selection, select
+from mempursuit_core.inputs import as_budget, check_dials
 
-MISSING = "missing_vector"
-NOT_NUMBERS = "unreadable_vector"
-DIMENSION = "dimension_mismatch"
-NOT_FINITE = "not_finite"
-ZERO = "zero_vector"
-NO_QUERY = "no_query_vector"
+SHOWN_TEXT = 80  # characters of a memory shown by explain()
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +22,13 @@ class Choice:
 
     Attributes:
         pool_ids: (P,) the pool in native order.
-        positions: (n,) chosen positions in the pool, in the order handed back.
+        positions: (n,) chosen positions in the pool, in the order handed back; n ≤ budget ≤ P.
         scores: (n,) the score each pick was chosen by; None where the framework's order decided.
         selection: the pursuit over the memories that could be judged; None if there were none.
         judged: (J,) pool positions `selection.indices` refers to.
+        budget: how many memories the framework itself would hand back from this pool.
         trouble: cause -> number of memories that kept the framework's order because of it.
+        texts: (P,) what each memory says, or empty.
     """
 
     pool_ids: tuple[Hashable, ...]
@@ -37,7 +36,9 @@ class Choice:
     scores: tuple[float | None, ...]
     selection: Selection | None
     judged: tuple[int, ...]
+    budget: int
     trouble: dict[str, int] = field(default_factory=dict)
+    texts: tuple[str, ...] = ()
 
     @property
     def ids(self) -> tuple[Hashable, ...]:
@@ -46,102 +47,118 @@ class Choice:
 
     @property
     def came_in(self) -> tuple[Hashable, ...]:
-        """Chosen ids that the framework's own top K leaves out."""
-        native = set(self.pool_ids[: len(self.positions)])
-        return tuple(i for i in self.ids if i not in native)
+        """Chosen ids that the framework's own top K leaves out, in the order handed back."""
+        native = set(self._native())
+        return tuple(self.pool_ids[i] for i in self.positions if i not in native)
 
     @property
     def went_out(self) -> tuple[Hashable, ...]:
-        """Ids of the framework's own top K that were not chosen."""
-        chosen = set(self.ids)
-        return tuple(i for i in self.pool_ids[: len(self.positions)] if i not in chosen)
+        """Ids of the framework's own top K that were not chosen, in native order."""
+        chosen = set(self.positions)
+        return tuple(self.pool_ids[i] for i in self._native() if i not in chosen)
 
     def explain(self) -> str:
         """Say what changed against the framework's own top K, one memory a line."""
-        rank = {self.pool_ids[i]: i + 1 for i in range(len(self.pool_ids))}
+        native = self._native()
+        came_in, chosen = set(self.positions) - set(native), set(self.positions)
         lines = [f"{len(self.positions)} of {len(self.pool_ids)} memories, in entry order:"]
-        fresh = set(self.came_in)
-        for i, score in zip(self.ids, self.scores, strict=True):
-            mark = "came in" if i in fresh else "kept"
+        for i, score in zip(self.positions, self.scores, strict=True):
+            mark = "came in" if i in came_in else "kept"
             why = f"score {score:+.3f}" if score is not None else "framework's order"
-            lines.append(f"  {mark:8} {i}  (native rank {rank[i]}, {why})")
-        lines += [f"  went out {i}  (native rank {rank[i]})" for i in self.went_out]
+            lines.append(self._line(mark, i, why))
+        lines += [self._line("went out", i) for i in native if i not in chosen]
+        lines += [f"  could not judge {n} memories: {why}" for why, n in self.trouble.items()]
         return "\n".join(lines)
+
+    def _native(self) -> list[int]:
+        """Return the positions of the framework's own top K."""
+        return _first_places(self.pool_ids)[: self.budget]
+
+    def _line(self, mark: str, i: int, why: str = "") -> str:
+        rank = f"native rank {i + 1}" + (f", {why}" if why else "")
+        text = " ".join(str(self.texts[i]).split()) if self.texts else ""
+        if len(text) > SHOWN_TEXT:
+            text = text[: SHOWN_TEXT - 1] + "…"
+        return f"  {mark:8} {self.pool_ids[i]}  ({rank})" + (f"  {text}" if text else "")
 
 
 def choose(pool: Pool, k: int, dials: Dials) -> Choice:
     """Choose up to `k` memories of `pool` by pursuit.
 
     A memory that cannot be judged (no vector, wrong dimension, NaN, zero) keeps its native place
-    if that is among the first `k`; pursuit fills the other places in entry order.
+    if that is among the first `k`; pursuit fills the other places in entry order. Whatever the
+    pool holds, no position comes twice and no more than `k` come back.
 
     Raises:
         ValueError: `k` or a dial is out of range.
     """
-    P = len(pool)
-    budget = min(k, P)
-    query, fault = _usable(pool.query, None)
-    trouble: dict[str, int] = {}
-    judged: list[int] = []
-    rows: list[NDArray[np.float32] | NDArray[np.float64]] = []
-    if query is None:
-        trouble[NO_QUERY if fault == MISSING else str(fault)] = P
-    else:
-        for i in range(P):
-            row, fault = _usable(pool.vectors[i], query.shape[0])
-            if row is None:
-                trouble[str(fault)] = trouble.get(str(fault), 0) + 1
-            else:
-                judged.append(i)
-                rows.append(row)
-    usable = set(judged)
-    held = [i for i in range(budget) if i not in usable]
-    places = budget - len(held)
-    selection: Selection | None = None
+    budget = as_budget(k)
+    check_dials(dials.ridge, dials.discount, dials.near_duplicate)
+    ids = tuple(pool.ids)
+    native = _first_places(ids)
+    budget = min(budget, len(native))
+    judged, held, trouble = native, list[int](), dict[str, int]()
+    selection = None
+    if len(native) == len(ids) > 0 and aligned(pool):
+        # A sound pool needs no row-by-row look: the core checks every row as it normalises it.
+        selection = _try_pursue(pool.query, pool.vectors, budget, dials)
+    if selection is None and native:
+        found = triage(pool, native)
+        judged, trouble = found.judged, dict(found.trouble)
+        usable = set(judged)
+        held = [place for place, i in enumerate(native[:budget]) if i not in usable]
+        if budget > len(held):
+            selection = _pursue(found.query, np.stack(found.rows), budget - len(held), dials)
     picks: list[tuple[int, float | None]] = []
-    if rows and places and query is not None:
-        selection = select(
-            query,
-            np.stack(rows),
-            places,
-            ridge=dials.ridge,
-            discount=dials.discount,
-            near_duplicate=dials.near_duplicate,
-            stop=dials.stop,
-        )
-        picks = [
-            (judged[i], float(s)) for i, s in zip(selection.indices, selection.scores, strict=True)
-        ]
-    for i in held:
-        picks.insert(min(i, len(picks)), (i, None))
+    if selection is not None:
+        chosen = zip(selection.indices.tolist(), selection.scores.tolist(), strict=True)
+        picks = [(judged[i], score) for i, score in chosen]
+    for place in held:  # ascending, so each lands where it was; after a stop, at the end
+        picks.insert(place, (native[place], None))
     return Choice(
-        tuple(pool.ids),
+        ids,
         tuple(i for i, _ in picks),
-        tuple(s for _, s in picks),
+        tuple(score for _, score in picks),
         selection,
         tuple(judged),
+        budget,
         trouble,
+        _texts(pool, len(ids)),
     )
 
 
-def _usable(
-    vector: Vector | None, dimension: int | None
-) -> tuple[NDArray[np.float32] | NDArray[np.float64] | None, str | None]:
-    """Return the vector as floats, or None and the cause."""
-    if vector is None:
-        return None, MISSING
+def _try_pursue(query: Any, candidates: Any, k: int, dials: Dials) -> Selection | None:
     try:
-        row = np.asarray(vector)
-        if row.dtype not in (np.float32, np.float64):
-            row = row.astype(np.float32 if row.dtype == np.float16 else np.float64)
-    except (TypeError, ValueError):
-        return None, NOT_NUMBERS
-    if row.ndim != 1 or row.size == 0:
-        return None, MISSING if row.size == 0 else DIMENSION
-    if dimension is not None and row.shape[0] != dimension:
-        return None, DIMENSION
-    if not np.isfinite(row).all():
-        return None, NOT_FINITE
-    if not row.any():
-        return None, ZERO
-    return row, None
+        return _pursue(query, candidates, k, dials)
+    except Exception:  # triage finds out which memory it was
+        return None
+
+
+def _pursue(query: Any, candidates: Any, k: int, dials: Dials) -> Selection:
+    return select(
+        query,
+        candidates,
+        k,
+        ridge=dials.ridge,
+        discount=dials.discount,
+        near_duplicate=dials.near_duplicate,
+        stop=dials.stop,
+    )
+
+
+def _first_places(ids: tuple[Hashable, ...]) -> list[int]:
+    """Return the positions at which an id appears for the first time."""
+    try:
+        if len(set(ids)) == len(ids):
+            return list(range(len(ids)))
+        return sorted({i: p for p, i in reversed(list(enumerate(ids)))}.values())
+    except TypeError:  # unhashable ids cannot be compared: every place counts
+        return list(range(len(ids)))
+
+
+def _texts(pool: Pool, size: int) -> tuple[str, ...]:
+    try:
+        texts = tuple(pool.texts)
+    except TypeError:
+        return ()
+    return texts if len(texts) == size else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mempursuit_core import AdaptiveStop, Dials, preset
 from mempursuit_core.inputs import as_budget, check_dials
-from mempursuit_core.presets import Discount
+from mempursuit_core.presets import PRESETS, Discount
 
 
 def resolve_dials(
@@ -15,11 +15,19 @@ def resolve_dials(
     ridge: float | None = None,
     stop: AdaptiveStop | None = None,
 ) -> Dials:
-    """Return preset `name` with every given dial replaced (contract §3).
+    """Return preset `name` with every given dial replaced (contract §3); None keeps the preset's.
+
+    To leave a dial of `auto` out, start from `paper`: `resolve_dials("paper", discount="auto")`.
 
     Raises:
-        ValueError: the preset is unknown or a dial is out of range.
+        ValueError: the preset is unknown, a dial is out of range, or `stop` is no AdaptiveStop.
     """
+    if not isinstance(name, str):
+        raise ValueError(f"preset must be one of {sorted(PRESETS)}, got {name!r}")
+    if stop is not None and not isinstance(stop, AdaptiveStop):
+        raise ValueError(
+            f"stop must be an AdaptiveStop, such as AdaptiveStop(tolerance=1e-5), got {stop!r}"
+        )
     dials = preset(name).override(
         discount=discount, near_duplicate=near_duplicate, ridge=ridge, stop=stop
     )

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from types import TracebackType
+from typing import TypeVar
 
 from mempursuit_adapters.choice import Choice
 from mempursuit_adapters.patching import Patches
 from mempursuit_adapters.reader import Reader, Stats
+from mempursuit_core import warmup
+
+_Self = TypeVar("_Self", bound="Handle")
 
 
 class Handle:
-    """A live attachment; a context manager that detaches at the end of the block."""
+    """A live attachment; a context manager that detaches at the end of the block.
+
+    It keeps its target alive until `detach()`. Dropping the handle does not detach.
+    """
 
     def __init__(self, reader: Reader, patches: Patches) -> None:
         self.reader = reader
         self._patches = patches
+        with suppress(Exception):  # the first search would only be slower
+            warmup()
 
     def detach(self) -> None:
         """Restore the target exactly; calling it again does nothing."""
@@ -39,7 +49,7 @@ class Handle:
         choice = self.last
         return choice.explain() if choice is not None else "no search has been read yet"
 
-    def __enter__(self) -> Handle:
+    def __enter__(self: _Self) -> _Self:
         return self
 
     def __exit__(
@@ -64,7 +74,7 @@ class Installation:
 
     def refuse_second(self) -> None:
         """Raise RuntimeError if the framework is already installed."""
-        if self._handle is not None:
+        if self._handle is not None and self._handle.attached:
             raise RuntimeError(
                 f"mempursuit_adapters.{self._framework} is already installed; uninstall() it first"
             )

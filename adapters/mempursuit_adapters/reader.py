@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import weakref
 from collections import Counter, deque
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -17,9 +18,14 @@ from mempursuit_adapters.pool import Pool
 from mempursuit_core import Dials
 
 KEPT_SAMPLES = 10_000  # enough for a stable P95, bounded for a process that runs for months
+KEPT_READERS = 8  # whose newest choice one thread or task remembers
+SHOWN_DETAIL = 300  # characters of an error message that reach the log
 
-# The newest choice of this thread or task, with the reader it belongs to.
-_mine: ContextVar[tuple[Reader, Choice] | None] = ContextVar("mempursuit_last", default=None)
+# The newest choices of this thread or task, newest first, each with the reader it belongs to. The
+# tuple is replaced, never changed, because child tasks share it.
+_mine: ContextVar[tuple[tuple[weakref.ref[Reader], Choice], ...]] = ContextVar(
+    "mempursuit_last", default=()
+)
 
 
 @dataclass(frozen=True)
@@ -57,51 +63,68 @@ class Reader:
         self._sizes: deque[int] = deque(maxlen=KEPT_SAMPLES)
         self._newest: Choice | None = None
 
-    def read(self, fetch: Callable[[], Pool], k: int) -> Choice | None:
+    def read(
+        self, fetch: Callable[[], Pool], k: int, dials: Dials | None = None
+    ) -> Choice | None:
         """Fetch a pool and choose from it; None means "use the framework's own top K".
 
-        Whatever goes wrong is counted and logged once per cause, never raised.
+        `dials` replaces the reader's own for this read. Whatever goes wrong is counted and logged
+        once per cause, never raised.
         """
         began = time.perf_counter()
         choice: Choice | None = None
         try:
-            pool = fetch()
-            choice = choose(pool, k, self.dials)
+            choice = choose(fetch(), k, dials or self.dials)
         except Exception as error:
-            self.fell_back(type(error).__name__, str(error))
+            self.fell_back(type(error).__name__, _message(error))
         else:
+            size = len(choice.pool_ids)
             for cause, count in choice.trouble.items():
-                self.fell_back(cause, f"{count} of {len(pool)} memories kept the framework's order")
+                self.fell_back(cause, f"{count} of {size} memories kept the framework's order")
         with self._lock:
             self._searches += 1
             self._ms.append(1000 * (time.perf_counter() - began))
             if choice is not None:
                 self._sizes.append(len(choice.pool_ids))
-                self._newest = choice
         if choice is not None:
-            _mine.set((self, choice))
+            self.remember(choice)
         return choice
+
+    def remember(self, choice: Choice) -> None:
+        """Make `choice` the newest of the calling thread or task.
+
+        `read` does so itself. Call this when `read` ran in a worker thread on behalf of a caller
+        whose `last` it should be.
+        """
+        others = [(ref, c) for ref, c in _mine.get() if ref() not in (None, self)]
+        _mine.set(((weakref.ref(self), choice), *others[: KEPT_READERS - 1]))
+        self._newest = choice
 
     def fell_back(self, cause: str, detail: str) -> None:
         """Count a fallback and warn, once per cause."""
+        self.warn(
+            cause,
+            "the framework's own order is used where MemPursuit cannot judge "
+            f"({cause}: {detail})",
+        )
+
+    def warn(self, cause: str, message: str) -> None:
+        """Count `cause` among the fallbacks and log `message` the first time it occurs."""
         with self._lock:
             self._fallbacks[cause] += 1
             first = cause not in self._warned
             self._warned.add(cause)
         if first:
             self._log.warning(
-                "%s: the framework's own order is used where MemPursuit cannot judge (%s: %s). "
-                "Further cases are counted in handle.stats(), not logged.",
+                "%s: %s. Further cases are counted in handle.stats(), not logged.",
                 self.framework,
-                cause,
-                detail,
+                message,
             )
 
     @property
     def last(self) -> Choice | None:
         """The newest choice of this thread or task, else the newest of all, else None."""
-        mine = _mine.get()
-        return mine[1] if mine is not None and mine[0] is self else self._newest
+        return next((c for ref, c in _mine.get() if ref() is self), self._newest)
 
     def stats(self) -> Stats:
         """Return a snapshot of the counters."""
@@ -116,3 +139,10 @@ class Reader:
             float(np.median(sizes)) if sizes else 0.0,
             max(sizes, default=0),
         )
+
+
+def _message(error: Exception) -> str:
+    try:
+        return str(error)[:SHOWN_DETAIL]
+    except Exception:  # an error may not even be able to describe itself
+        return "no message"
