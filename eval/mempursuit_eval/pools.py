@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+
 from mempursuit_adapters import Pool
 
 
@@ -29,7 +30,9 @@ def save_pools(path: Path, pools: Sequence[Pool]) -> None:
         part,
         ids=np.array(list(ids), dtype=np.str_),
         vectors=np.stack(vectors) if vectors else np.empty((0, dimension), np.float32),
-        queries=np.stack([missing if p.query is None else np.asarray(p.query) for p in pools]),
+        queries=np.array(
+            [missing if p.query is None else p.query for p in pools], dtype=np.float64
+        ).reshape(len(pools), dimension),
         places=np.array(places, dtype=np.int64),
         sizes=np.array([len(p) for p in pools], dtype=np.int64),
     )
@@ -40,7 +43,8 @@ def load_pools(path: Path) -> list[Pool]:
     """Read what :func:`save_pools` wrote."""
     with np.load(path, allow_pickle=False) as saved:
         ids, vectors, queries = saved["ids"], saved["vectors"], saved["queries"]
-        pieces = np.split(saved["places"], np.cumsum(saved["sizes"])[:-1])
+        ends = np.cumsum(saved["sizes"])
+        pieces = np.split(saved["places"], ends[:-1]) if len(ends) else []
     return [
         Pool(ids=ids[piece].tolist(), vectors=vectors[piece], query=query)
         for piece, query in zip(pieces, queries, strict=True)

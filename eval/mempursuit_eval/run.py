@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from mempursuit_adapters import Pool
-
 from mempursuit_eval.backbones import Backbone, backbone_class
 from mempursuit_eval.datasets import Conversation, DataError, Dataset
 from mempursuit_eval.encoders import Encoder, MemoEncoder

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from mempursuit_adapters import Pool, choose
-
 from mempursuit_core import PRESETS, Dials
 
 ORDER = "order"  # the framework's own ranking: the table's "without"

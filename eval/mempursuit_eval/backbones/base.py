@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from mempursuit_adapters import Pool
-
 from mempursuit_eval.encoders.base import Encoder
 from mempursuit_eval.records import MemoryRecord
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mempursuit_adapters import Pool
 
+from mempursuit_adapters import Pool
 from mempursuit_eval.backbones.base import Backbone
 from mempursuit_eval.encoders.base import Encoder
 from mempursuit_eval.records import MemoryRecord
