@@ -63,9 +63,7 @@ class Reader:
         self._sizes: deque[int] = deque(maxlen=KEPT_SAMPLES)
         self._newest: Choice | None = None
 
-    def read(
-        self, fetch: Callable[[], Pool], k: int, dials: Dials | None = None
-    ) -> Choice | None:
+    def read(self, fetch: Callable[[], Pool], k: int, dials: Dials | None = None) -> Choice | None:
         """Fetch a pool and choose from it; None means "use the framework's own top K".
 
         `dials` replaces the reader's own for this read. Whatever goes wrong is counted and logged
@@ -104,8 +102,7 @@ class Reader:
         """Count a fallback and warn, once per cause."""
         self.warn(
             cause,
-            "the framework's own order is used where MemPursuit cannot judge "
-            f"({cause}: {detail})",
+            f"the framework's own order is used where MemPursuit cannot judge ({cause}: {detail})",
         )
 
     def warn(self, cause: str, message: str) -> None:
