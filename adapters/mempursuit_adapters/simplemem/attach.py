@@ -1,0 +1,190 @@
+"""Attaching to one SimpleMem retriever, or to its class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from mempursuit_adapters.dials import check_pool_size, resolve_dials
+from mempursuit_adapters.handle import Handle, Installation
+from mempursuit_adapters.patching import Patches, is_patched
+from mempursuit_adapters.pool import Pool, Vector
+from mempursuit_adapters.reader import Reader
+from mempursuit_adapters.simplemem.listening import QuestionListener
+from mempursuit_adapters.simplemem.stored_vectors import stored_vectors, table_of
+from mempursuit_core import AdaptiveStop
+from mempursuit_core.inputs import as_budget
+from mempursuit_core.presets import Discount
+
+_installation = Installation("simplemem")
+
+
+def attach(
+    target: Any,
+    *,
+    k: int = 10,
+    pool_size: int | None = None,
+    preset: str = "paper",
+    discount: Discount | None = None,
+    near_duplicate: float | None = None,
+    stop: AdaptiveStop | None = None,
+) -> Handle:
+    """Make `retrieve` (and so `ask`) of one SimpleMem return the `k` entries pursuit picks.
+
+    Args:
+        target: a `SimpleMemSystem`, its `HybridRetriever`, or 0.3.0's `SimpleMem()`.
+        k: the budget; SimpleMem itself has none and returns everything it found.
+        pool_size: how much of what SimpleMem found pursuit may look at, in SimpleMem's order;
+            None, the default, is all of it.
+        preset: "paper" or "auto" (contract §3).
+        discount, near_duplicate, stop: replace the preset's dial.
+
+    Returns:
+        Handle: `detach()` restores the target exactly.
+
+    Raises:
+        TypeError: `target` is none of these, or does not keep its entries in LanceDB.
+        ValueError: `k`, `pool_size` or a dial is out of range.
+        RuntimeError: `target` already reads through MemPursuit.
+    """
+    dials = resolve_dials(preset, discount=discount, near_duplicate=near_duplicate, stop=stop)
+    reader = Reader("simplemem", dials)
+    retriever = _retriever(target)
+    table_of(retriever.vector_store)
+    # Somebody else's replacement on this very object cannot be bound to a view: it runs unheard.
+    retrieve = None if "retrieve" in vars(retriever) else type(retriever).retrieve
+    reading = _Reading(reader, *_sizes(k, pool_size), retrieve)
+    patches = Patches()
+    patches.method(retriever, "retrieve", reading.around)
+    return Handle(reader, patches)
+
+
+def install(
+    *,
+    k: int = 10,
+    pool_size: int | None = None,
+    preset: str = "paper",
+    discount: Discount | None = None,
+    near_duplicate: float | None = None,
+    stop: AdaptiveStop | None = None,
+) -> Handle:
+    """Do what :func:`attach` does for every `HybridRetriever`, those made already included.
+
+    Raises:
+        ImportError: SimpleMem is not installed.
+        ValueError: `k`, `pool_size` or a dial is out of range.
+        RuntimeError: it is installed already.
+    """
+    from simplemem.core.hybrid_retriever import HybridRetriever
+
+    _installation.refuse_second()
+    dials = resolve_dials(preset, discount=discount, near_duplicate=near_duplicate, stop=stop)
+    reader = Reader("simplemem", dials)
+    reading = _Reading(reader, *_sizes(k, pool_size), HybridRetriever.retrieve)
+    patches = Patches()
+    patches.method(HybridRetriever, "retrieve", reading.around)
+    return _installation.keep(Handle(reader, patches))
+
+
+def uninstall() -> None:
+    """Undo :func:`install`; does nothing if nothing is installed."""
+    _installation.uninstall()
+
+
+def pool(target: Any, query: str, *, pool_size: int | None = None) -> Pool:
+    """Return the pool that pursuit chooses from when `target` retrieves for `query`.
+
+    Runs SimpleMem's own `retrieve`, attached or not; takes what :func:`attach` takes.
+
+    Raises:
+        TypeError: as :func:`attach`.
+        ValueError: `pool_size` is not a whole number of at least 1.
+    """
+    size = None if pool_size is None else check_pool_size(pool_size)
+    retriever = _retriever(target)
+    listener = QuestionListener(query)
+    retrieve = type(retriever).retrieve
+    if is_patched(type(retriever), "retrieve"):
+        retrieve = retrieve.__wrapped__
+    entries = retrieve(listener.on(retriever), query)
+    return _pool(retriever, entries, listener.vector, size)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What a patched `retrieve` does; `retrieve` is SimpleMem's own, not bound to any retriever."""
+
+    reader: Reader
+    k: int
+    pool_size: int | None
+    retrieve: Callable[..., list[Any]] | None
+
+    def around(
+        self, call: Callable[..., list[Any]], retriever: Any, query: str, *args: Any, **kwargs: Any
+    ) -> list[Any]:
+        """Retrieve as SimpleMem does and return the K entries chosen from what it found."""
+        listener = QuestionListener(query)
+        entries = self._heard_by(listener, retriever, call)(query, *args, **kwargs)
+        choice = self.reader.read(
+            lambda: _pool(retriever, entries, listener.vector, self.pool_size), self.k
+        )
+        if choice is None:
+            return entries[: self.k]
+        by_id = {entry.entry_id: entry for entry in reversed(entries)}
+        return [by_id[i] for i in choice.ids]
+
+    def _heard_by(
+        self, listener: QuestionListener, retriever: Any, call: Callable[..., list[Any]]
+    ) -> Callable[..., list[Any]]:
+        """Return `retrieve` bound to the listener's view; on any trouble `call`, unheard."""
+        if self.retrieve is None:
+            return call
+        try:
+            return partial(self.retrieve, listener.on(retriever))
+        except Exception as error:
+            self.reader.fell_back(type(error).__name__, str(error))
+            return call
+
+
+def _pool(
+    retriever: Any, entries: Sequence[Any], query: Vector | None, pool_size: int | None
+) -> Pool:
+    """Return the entries found, deduplicated, with the vectors the store has for them."""
+    first = {entry.entry_id: entry for entry in reversed(entries)}
+    ids = list(dict.fromkeys(entry.entry_id for entry in entries))[:pool_size]
+    vectors = stored_vectors(table_of(retriever.vector_store), ids)
+    items = [first[i] for i in ids]
+    return Pool(ids, vectors, query, items, [entry.lossless_restatement for entry in items])
+
+
+def _retriever(target: Any) -> Any:
+    """Return the HybridRetriever behind what the user handed in."""
+    if hasattr(target, "_backend"):  # 0.3.0's SimpleMem() picks its system on the first call
+        if target._backend is None:
+            raise TypeError(
+                "target has not chosen its mode yet: use it once (add_dialogue) before attach(), "
+                "make it with simplemem.create(mode='text'), or use install()"
+            )
+        target = target._backend
+    retriever = getattr(target, "hybrid_retriever", target)
+    if not (hasattr(retriever, "retrieve") and hasattr(retriever, "vector_store")):
+        raise TypeError(
+            f"target must be a SimpleMemSystem or its HybridRetriever, got {type(target).__name__}"
+        )
+    return retriever
+
+
+def _sizes(k: int, pool_size: int | None) -> tuple[int, int | None]:
+    """Return both as checked ints; None stays None."""
+    budget = as_budget(k)
+    if pool_size is None:
+        return budget, None
+    size = check_pool_size(pool_size)
+    if size < budget:
+        raise ValueError(
+            f"pool_size must be at least k ({budget}), got {size}: "
+            "a smaller pool cannot fill the budget"
+        )
+    return budget, size
