@@ -1,0 +1,1 @@
+"""Read paths of frameworks that are not on PyPI, rewritten for the evaluator."""
