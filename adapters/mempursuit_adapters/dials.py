@@ -41,9 +41,18 @@ def check_pool_size(pool_size: int) -> int:
     Raises:
         ValueError: it is not a whole number of at least 1.
     """
+    return check_count(pool_size, "pool_size")
+
+
+def check_count(count: int, name: str) -> int:
+    """Return `count`, the argument called `name`, as an int.
+
+    Raises:
+        ValueError: it is not a whole number of at least 1.
+    """
     try:
-        return as_budget(pool_size)
+        return as_budget(count)
     except ValueError:
         raise ValueError(
-            f"pool_size must be a whole number of memories, at least 1, got {pool_size!r}"
+            f"{name} must be a whole number of memories, at least 1, got {count!r}"
         ) from None

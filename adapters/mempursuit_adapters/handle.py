@@ -84,6 +84,11 @@ class Installation:
         self._handle = handle
         return handle
 
+    @property
+    def handle(self) -> Handle | None:
+        """The installed handle, or None."""
+        return self._handle
+
     def uninstall(self) -> None:
         """Detach what install() attached; does nothing if nothing is installed."""
         if self._handle is not None:

@@ -1,0 +1,220 @@
+"""Mem0 (mem0ai) with Qdrant on disk: its hybrid search, and its paper's two mirrored stores."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import os
+import tempfile
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from mempursuit_adapters import Pool
+from mempursuit_adapters import mem0 as adapter
+from mempursuit_eval.backbones.base import Backbone
+from mempursuit_eval.encoders.base import Encoder
+from mempursuit_eval.records import MemoryRecord
+
+# Mem0 reads both when it is imported: no usage reports, nothing written to the home folder.
+os.environ.setdefault("MEM0_TELEMETRY", "False")
+os.environ.setdefault("MEM0_DIR", str(Path(tempfile.gettempdir()) / "mempursuit-mem0"))
+
+from mem0 import Memory
+from mem0.utils.lemmatization import lemmatize_for_bm25
+from mem0.utils.spacy_models import get_nlp_full
+
+POOL_SIZE = 200  # top of the hybrid search
+PER_STORE = 30  # of each speaker's store
+BATCH = 256  # memories written at once
+RECORD_ID = "record_id"  # our id, kept in the memory's metadata
+
+_ONE_USER = "conversation"
+
+
+class Mem0Backbone(Backbone):
+    """One user a conversation holds both speakers' memories; top 200 of the hybrid search."""
+
+    name = "mem0"
+
+    def __init__(self, encoder: Encoder, folder: Path) -> None:
+        super().__init__(encoder, folder)
+        self._memory = _open(encoder, folder)
+
+    @property
+    def target(self) -> Any:
+        """The mem0.Memory."""
+        return self._memory
+
+    @property
+    def filters(self) -> dict[str, str]:
+        """What a user passes to `Memory.search`."""
+        return {"user_id": _ONE_USER}
+
+    def fill(self, records: Sequence[MemoryRecord]) -> None:
+        """Write the payloads that `Memory.add(infer=False)` writes, in batches."""
+        for start in range(0, len(records), BATCH):
+            self._write(records[start : start + BATCH])
+        # Qdrant rounds vectors once more when it loads them: reopening makes a fresh store answer
+        # exactly as it will in a later run.
+        self.close()
+        self._memory = _open(self.encoder, self.folder)
+
+    def pool(self, question: str) -> Pool:
+        """Return what the attached memory picks from."""
+        return _by_record(
+            adapter.pool(self._memory, question, filters=self.filters, pool_size=POOL_SIZE)
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """Say which of the hybrid search's signals were at work, and Mem0's similarity floor."""
+        search = inspect.signature(Memory.search).parameters
+        return {
+            "signals": _signals(self._memory),
+            "threshold": search["threshold"].default,
+            "store": "qdrant, local, on disk",
+        }
+
+    def close(self) -> None:
+        """Close the history and release Qdrant's lock on the folder."""
+        self._memory.close()
+        self._memory.vector_store.client.close()
+
+    @classmethod
+    def versions(cls) -> dict[str, str]:
+        """Return the versions of Mem0 and its store."""
+        return {name: version(name) for name in ("mem0ai", "qdrant-client")}
+
+    def _user(self, record: MemoryRecord) -> str:
+        return _ONE_USER
+
+    def _write(self, records: Sequence[MemoryRecord]) -> None:
+        ids = [str(uuid.uuid5(uuid.NAMESPACE_OID, r.id)) for r in records]
+        payloads = [
+            {
+                "user_id": self._user(r),
+                "role": "user",
+                "data": r.text,
+                "hash": hashlib.md5(r.text.encode()).hexdigest(),
+                "created_at": r.when.isoformat(),
+                "updated_at": r.when.isoformat(),
+                "text_lemmatized": lemmatize_for_bm25(r.text),
+                RECORD_ID: r.id,
+            }
+            for r in records
+        ]
+        vectors = self.encoder.encode([r.text for r in records]).tolist()
+        self._memory.vector_store.insert(vectors=vectors, payloads=payloads, ids=ids)
+        for identifier, record, payload in zip(ids, records, payloads, strict=True):
+            # Links nothing unless spaCy and its model are there.
+            self._memory._link_entities_for_memory(
+                identifier, record.text, {"user_id": payload["user_id"]}
+            )
+
+
+class Mem0PaperBackbone(Mem0Backbone):
+    """Mem0 as in its paper: one store a speaker, the top 30 of each merged by cosine."""
+
+    name = "mem0-paper"
+
+    def __init__(self, encoder: Encoder, folder: Path) -> None:
+        super().__init__(encoder, folder)
+        self._index = folder / "speakers.json"
+        self._users: list[str] = json.loads(self._index.read_text()) if self._index.exists() else []
+
+    @property
+    def store_filters(self) -> list[dict[str, str]]:
+        """What a user passes to `search_across`: one filter a speaker."""
+        return [{"user_id": user} for user in self._users]
+
+    def fill(self, records: Sequence[MemoryRecord]) -> None:
+        """Write each record to its speaker's store."""
+        self._users = sorted({self._user(r) for r in records})
+        super().fill(records)
+        self._index.write_text(json.dumps(self._users))
+
+    def pool(self, question: str) -> Pool:
+        """Return what `search_across` picks from."""
+        return _by_record(
+            adapter.pool_across(
+                self._memory, question, filters=self.store_filters, per_store=PER_STORE
+            )
+        )
+
+    def _user(self, record: MemoryRecord) -> str:
+        return "_".join(record.speaker.split()) or "unknown"  # Mem0 allows no spaces in an id
+
+
+class _EncoderEmbedder:
+    """The run's encoder as Mem0's embedder."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+
+    def embed(self, text: str, memory_action: str | None = None) -> list[float]:
+        return self.embed_batch([text])[0]
+
+    def embed_batch(
+        self, texts: Sequence[str], memory_action: str | None = None
+    ) -> list[list[float]]:
+        vectors: list[list[float]] = self._encoder.encode(list(texts)).tolist()
+        return vectors
+
+
+class _NoLlm:
+    """Stands where Mem0's language model would; the evaluator writes and reads without one."""
+
+    def generate_response(self, *args: Any, **kwargs: Any) -> str:
+        raise RuntimeError("the evaluator's Mem0 has no language model")
+
+
+def _open(encoder: Encoder, folder: Path) -> Any:
+    folder.mkdir(parents=True, exist_ok=True)
+    unused = {"provider": "openai", "config": {"api_key": "unused"}}  # replaced below
+    memory = Memory.from_config(
+        {
+            "embedder": unused,
+            "llm": unused,
+            "history_db_path": str(folder / "history.db"),
+            "vector_store": {
+                "provider": "qdrant",
+                "config": {
+                    "path": str(folder / "qdrant"),
+                    "collection_name": "memories",
+                    "embedding_model_dims": encoder.dimension,
+                    "on_disk": True,
+                },
+            },
+        }
+    )
+    _commit_without_waiting(memory.vector_store)
+    memory.embedding_model = _EncoderEmbedder(encoder)
+    memory.llm = _NoLlm()
+    return memory
+
+
+def _commit_without_waiting(store: Any) -> None:
+    """Spare the local Qdrant a wait for the disk after every single point: minutes on a slow one.
+
+    A store cut short by a power failure is filled again, so nothing is lost.
+    """
+    with suppress(Exception):
+        persistence = store.client._client.collections[store.collection_name].storage
+        persistence.storage.execute("PRAGMA synchronous=OFF")
+
+
+def _by_record(pool: Pool) -> Pool:
+    return replace(pool, ids=[row["metadata"][RECORD_ID] for row in pool.items])
+
+
+def _signals(memory: Any) -> dict[str, bool]:
+    return {
+        "semantic": True,
+        "bm25": memory.vector_store.keyword_search("memory", top_k=1) is not None,
+        "entities": get_nlp_full() is not None,
+    }
