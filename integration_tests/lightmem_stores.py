@@ -10,6 +10,7 @@ import os
 import sys
 import types
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,20 @@ def source_module(name: str = "lightmem.memory.lightmem") -> types.ModuleType:
     for needed in ("transformers", "tiktoken", "openai"):
         pytest.importorskip(needed, reason=f"LightMem's source imports {needed}")
     return import_module(name)
+
+
+def load_retrievers(patch: pytest.MonkeyPatch) -> types.ModuleType:
+    """Load the loader and retriever of the checkout's LoCoMo experiment, or skip."""
+    source_module()
+    # Imported at its top and used nowhere in it.
+    patch.setitem(sys.modules, "spacy", types.ModuleType("spacy"))
+    path = source_folder() / "experiments" / "locomo" / "retrievers.py"
+    spec = spec_from_file_location("lightmem_locomo_retrievers", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def open_store(kind: str, embedder: Any, path: Path, dimension: int = DIMENSION) -> Any:

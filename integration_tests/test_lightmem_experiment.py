@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import types
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +13,9 @@ from integration_tests.lightmem_stores import (
     SIZE,
     CountingEmbedder,
     fill,
+    load_retrievers,
     make_vectors,
     open_store,
-    source_folder,
-    source_module,
 )
 from mempursuit_adapters import lightmem
 from mempursuit_core import select
@@ -28,16 +24,7 @@ from mempursuit_core import select
 @pytest.fixture
 def experiment(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The experiment's `retrievers` module."""
-    source_module()
-    # Imported at its top and used nowhere in it.
-    monkeypatch.setitem(sys.modules, "spacy", types.ModuleType("spacy"))
-    path = source_folder() / "experiments" / "locomo" / "retrievers.py"
-    spec = spec_from_file_location("lightmem_locomo_retrievers", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_retrievers(monkeypatch)
 
 
 @pytest.fixture

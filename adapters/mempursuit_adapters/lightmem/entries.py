@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from mempursuit_adapters.dials import check_pool_size
 from mempursuit_adapters.patching import Patches
 from mempursuit_adapters.pool import Pool, Vector
 from mempursuit_adapters.reader import Reader
+from mempursuit_adapters.views import view
 
 Entry = dict[str, Any]  # id, payload, vector
 
@@ -57,9 +57,8 @@ def _score(
 ) -> tuple[list[Entry], Vector | None]:
     """Return the retriever's own best `limit` and the query vector it computed on the way."""
     embedder = _Remembering(retriever.embedder)
-    reading = copy.copy(retriever)  # this call's own, so that no other thread sees the embedder
-    reading.embedder = embedder
-    return type(retriever).retrieve(reading, entries, query_text, limit), embedder.vector
+    shown = view(retriever, "embedder", embedder)
+    return type(retriever).retrieve(shown, entries, query_text, limit), embedder.vector
 
 
 class _Remembering:
