@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mempursuit_adapters.pool import Pool
-from mempursuit_adapters.triage import aligned, triage
+from mempursuit_adapters.triage import aligned, first_places, held_places, triage
 from mempursuit_core import Dials, Selection, select
 from mempursuit_core.inputs import as_budget, check_dials
 
@@ -72,7 +72,7 @@ class Choice:
 
     def _native(self) -> list[int]:
         """Return the positions of the framework's own top K."""
-        return _first_places(self.pool_ids)[: self.budget]
+        return first_places(self.pool_ids)[: self.budget]
 
     def _line(self, mark: str, i: int, why: str = "") -> str:
         rank = f"native rank {i + 1}" + (f", {why}" if why else "")
@@ -95,7 +95,7 @@ def choose(pool: Pool, k: int, dials: Dials) -> Choice:
     budget = as_budget(k)
     check_dials(dials.ridge, dials.discount, dials.near_duplicate)
     ids = tuple(pool.ids)
-    native = _first_places(ids)
+    native = first_places(ids)
     budget = min(budget, len(native))
     judged, held, trouble = native, list[int](), dict[str, int]()
     selection = None
@@ -105,8 +105,7 @@ def choose(pool: Pool, k: int, dials: Dials) -> Choice:
     if selection is None and native:
         found = triage(pool, native)
         judged, trouble = found.judged, dict(found.trouble)
-        usable = set(judged)
-        held = [place for place, i in enumerate(native[:budget]) if i not in usable]
+        held = held_places(native, judged, budget)
         if budget > len(held):
             selection = _pursue(found.query, np.stack(found.rows), budget - len(held), dials)
     picks: list[tuple[int, float | None]] = []
@@ -144,16 +143,6 @@ def _pursue(query: Any, candidates: Any, k: int, dials: Dials) -> Selection:
         near_duplicate=dials.near_duplicate,
         stop=dials.stop,
     )
-
-
-def _first_places(ids: tuple[Hashable, ...]) -> list[int]:
-    """Return the positions at which an id appears for the first time."""
-    try:
-        if len(set(ids)) == len(ids):
-            return list(range(len(ids)))
-        return sorted({i: p for p, i in reversed(list(enumerate(ids)))}.values())
-    except TypeError:  # unhashable ids cannot be compared: every place counts
-        return list(range(len(ids)))
 
 
 def _texts(pool: Pool, size: int) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,6 +70,22 @@ def triage(pool: Pool, positions: Sequence[int]) -> Triage:
             result.judged.append(i)
             result.rows.append(row)
     return result
+
+
+def first_places(ids: Sequence[Hashable]) -> list[int]:
+    """Return the positions at which an id appears for the first time."""
+    try:
+        if len(set(ids)) == len(ids):
+            return list(range(len(ids)))
+        return sorted({i: p for p, i in reversed(list(enumerate(ids)))}.values())
+    except TypeError:  # unhashable ids cannot be compared: every place counts
+        return list(range(len(ids)))
+
+
+def held_places(native: Sequence[int], judged: Collection[int], budget: int) -> list[int]:
+    """Return the places of `native[:budget]` whose memory cannot be judged and so stays there."""
+    usable = set(judged)
+    return [place for place, i in enumerate(native[:budget]) if i not in usable]
 
 
 def aligned(pool: Pool) -> bool:

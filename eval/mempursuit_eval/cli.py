@@ -45,7 +45,11 @@ def run(
         str, typer.Option(help="wordllama, minilm, st:NAME or openai:NAME.")
     ] = "wordllama",
     selectors: Annotated[
-        str, typer.Option(help="Arms, comma-separated; `order` is the framework's own.")
+        str,
+        typer.Option(
+            help="Arms, comma-separated: order (the framework's own), paper, auto, mmr:LAMBDA, "
+            "dpp:THETA (share of relevance, 0-1), ce:MODEL (a cross-encoder)."
+        ),
     ] = "order,paper,auto",
     out: Annotated[Path, typer.Option(help="Folder for stores, figures and the table.")] = Path(
         "runs/default"
@@ -55,6 +59,7 @@ def run(
     from mempursuit_eval.datasets import bundled_path, load_locomo
     from mempursuit_eval.encoders import make_encoder
     from mempursuit_eval.progress import RunProgress
+    from mempursuit_eval.ranking import has_rivals, leads, ranking_table
     from mempursuit_eval.results import compute_metrics
     from mempursuit_eval.run import Options
     from mempursuit_eval.run import run as run_all
@@ -73,6 +78,8 @@ def run(
         write_run(result, metrics, path, embedder)
     console = _out if _out.is_terminal else Console(width=WIDTH)
     console.print(terminal_table(result, metrics, short=console.width < WIDTH))
+    if has_rivals(result):
+        console.print(ranking_table(result, leads(result)))
     console.print(f"Written to {out}/: table.md, metrics.json, selections.jsonl, manifest.json")
 
 
@@ -96,10 +103,17 @@ def _plain_errors() -> Iterator[None]:
     from mempursuit_eval.backbones import BackboneUnavailableError
     from mempursuit_eval.download import DownloadError
     from mempursuit_eval.encoders import EncoderUnavailableError
+    from mempursuit_eval.selectors import SelectorUnavailableError
 
     try:
         yield
-    except (ValueError, BackboneUnavailableError, DownloadError, EncoderUnavailableError) as error:
+    except (
+        ValueError,
+        BackboneUnavailableError,
+        DownloadError,
+        EncoderUnavailableError,
+        SelectorUnavailableError,
+    ) as error:
         _err.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(2) from error
     except KeyboardInterrupt:

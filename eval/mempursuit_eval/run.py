@@ -6,9 +6,11 @@ import hashlib
 import json
 import re
 import shutil
+import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +83,9 @@ class RunResult:
     kinds: dict[str, str] = field(default_factory=dict)
     versions: dict[str, dict[str, str]] = field(default_factory=dict)
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    stores: dict[str, str] = field(default_factory=dict)  # framework -> folder under options.out
+    # (framework, arm) -> milliseconds each pick took
+    pick_ms: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
 
 
 def run(
@@ -108,13 +113,14 @@ def run(
     )
     arms = [make_selector(name) for name in options.arms]
     for name, cls in classes.items():
-        root = options.out / "stores" / f"{name}-{_key(dataset, memo, options.memories, cls)}"
+        result.stores[name] = f"stores/{name}-{_key(dataset, memo, options.memories, cls)}"
+        root = options.out / result.stores[name]
         result.versions[name] = cls.versions()
         result.kinds[name] = cls.kind
         for n, conversation in enumerate(dataset.conversations):
-            folder = root / f"{n:02d}-{_slug(conversation.id)}"
+            folder = root / conversation_folder(n, conversation.id)
             result.chosen.extend(
-                _conversation(cls, memo, folder, conversation, options, arms, result.facts, tick)
+                _conversation(cls, memo, folder, conversation, options, arms, result, tick)
             )
     return result
 
@@ -126,7 +132,7 @@ def _conversation(
     conversation: Conversation,
     options: Options,
     arms: Sequence[Selector],
-    facts: dict[str, dict[str, Any]],
+    result: RunResult,
     tick: Tick | None,
 ) -> Iterator[Chosen]:
     def report(what: str, done: int, total: int) -> None:
@@ -147,13 +153,16 @@ def _conversation(
                 pools.append(backbone.pool(question.text))
             save_pools(saved, pools)
             noted.write_text(json.dumps(backbone.facts(), indent=2, default=str))
-        facts.setdefault(cls.name, {}).update(json.loads(noted.read_text()))
+        result.facts.setdefault(cls.name, {}).update(json.loads(noted.read_text()))
         widest = max(options.budgets)
         for done, (question, pool) in enumerate(
             zip(questions, load_pools(saved), strict=True), start=1
         ):
+            pool = replace(pool, texts=[result.records[str(i)].text for i in pool.ids])
             for arm in arms:
-                positions = list(arm.pick(pool, widest))
+                began = time.perf_counter()
+                positions = list(arm.pick(pool, widest, question.text))
+                result.pick_ms[cls.name, arm.name].append(1000 * (time.perf_counter() - began))
                 for k in options.budgets:
                     picks = tuple(str(pool.ids[i]) for i in positions[:k])
                     ids = tuple(backbone.context(pool, positions[:k])) if backbone else picks
@@ -183,6 +192,11 @@ def _key(dataset: Dataset, encoder: Encoder, memories: str, cls: type[Backbone])
     """Return what a store depends on, shortened: another value is another folder."""
     parts = [dataset.sha256, encoder.name, memories, cls.name, cls.kind, cls.versions()]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def conversation_folder(n: int, conversation: str) -> str:
+    """Return the name of the folder that holds the store of the n-th conversation."""
+    return f"{n:02d}-{_slug(conversation)}"
 
 
 def _slug(text: str) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from rich import box
 from rich.table import Table
@@ -79,7 +78,7 @@ def markdown(result: RunResult, metrics: Metrics) -> str:
     """Return `table.md`: the paired table, the categories, and the setting."""
     head = [*HEAD, *(f"{name}: {c}" for name in SHOWN.values() for c in PER_METRIC), "Overlap %"]
     lines = ["# Without and with MemPursuit", "", setting(result) + ".", "", LEGEND, ""]
-    lines += _markdown_table(
+    lines += markdown_table(
         head,
         (
             [framework_label(result, f), str(k), arm, *cells]
@@ -89,7 +88,7 @@ def markdown(result: RunResult, metrics: Metrics) -> str:
     categories = [OVERALL, *result.dataset.categories]
     for metric, name in SHOWN.items():
         lines += ["", f"## {name} by category", ""]
-        lines += _markdown_table(
+        lines += markdown_table(
             [*HEAD, *(f"{c} (n={_n(metrics, c)})" for c in categories)],
             (
                 [
@@ -168,6 +167,7 @@ def _percent(rate: float | None) -> str:
     return "–" if rate is None else f"{100 * rate:.1f}"
 
 
-def _markdown_table(head: list[str], rows: Any) -> list[str]:
+def markdown_table(head: list[str], rows: Iterable[list[str]]) -> list[str]:
+    """Return the lines of a Markdown table."""
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return lines + ["| " + " | ".join(row) + " |" for row in rows]

@@ -7,15 +7,17 @@ import platform
 from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
+from statistics import median
 from typing import Any
 
+from mempursuit_eval.ranking import has_rivals, leads, ranking_markdown
 from mempursuit_eval.results import Metrics
 from mempursuit_eval.run import RunResult
 from mempursuit_eval.tables import markdown
 
 
 def write_run(result: RunResult, metrics: Metrics, data: Path, embedder: str) -> None:
-    """Write manifest.json, memories.jsonl, selections.jsonl, metrics.json and table.md."""
+    """Write the manifest, memories, questions, selections, metrics and table of a run."""
     out = result.options.out
     out.mkdir(parents=True, exist_ok=True)
     _json(out / "manifest.json", manifest(result, data, embedder))
@@ -34,6 +36,22 @@ def write_run(result: RunResult, metrics: Metrics, data: Path, embedder: str) ->
         ),
     )
     _lines(
+        out / "questions.jsonl",
+        (
+            {
+                "id": q.id,
+                "conversation": c.id,
+                "category": q.category,
+                "text": q.text,
+                "answer": q.answer,
+                "gold_sessions": sorted(q.gold_sessions),
+                "gold_turns": sorted(q.gold_turns),
+            }
+            for c in result.dataset.conversations
+            for q in c.questions
+        ),
+    )
+    _lines(
         out / "selections.jsonl",
         (
             {
@@ -48,7 +66,10 @@ def write_run(result: RunResult, metrics: Metrics, data: Path, embedder: str) ->
         ),
     )
     _json(out / "metrics.json", metrics.as_dict())
-    (out / "table.md").write_text(markdown(result, metrics), encoding="utf-8")
+    table = markdown(result, metrics)
+    if has_rivals(result):
+        table += ranking_markdown(result, leads(result))
+    (out / "table.md").write_text(table, encoding="utf-8")
 
 
 def manifest(result: RunResult, data: Path, embedder: str) -> dict[str, Any]:
@@ -64,6 +85,8 @@ def manifest(result: RunResult, data: Path, embedder: str) -> dict[str, Any]:
             "questions": len(result.dataset.questions),
             "questions_with_gold": sum(bool(q.gold_sessions) for q in result.dataset.questions),
             "memories": len(result.records),
+            "categories": result.dataset.categories,
+            "conversation_ids": [c.id for c in result.dataset.conversations],
         },
         "encoder": result.encoder,
         "options": {
@@ -84,6 +107,10 @@ def manifest(result: RunResult, data: Path, embedder: str) -> dict[str, Any]:
                 "backbone": result.kinds[name],
                 "versions": result.versions[name],
                 **result.facts.get(name, {}),
+                "folder": result.stores[name],
+                "pick_ms": {
+                    arm: round(median(result.pick_ms[name, arm]), 3) for arm in options.arms
+                },
             }
             for name in options.frameworks
         },
