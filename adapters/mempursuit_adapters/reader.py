@@ -74,7 +74,7 @@ class Reader:
         try:
             choice = choose(fetch(), k, dials or self.dials)
         except Exception as error:
-            self.fell_back(type(error).__name__, _message(error))
+            self.failed(error)
         else:
             size = len(choice.pool_ids)
             for cause, count in choice.trouble.items():
@@ -97,6 +97,10 @@ class Reader:
         others = [(ref, c) for ref, c in _mine.get() if ref() not in (None, self)]
         _mine.set(((weakref.ref(self), choice), *others[: KEPT_READERS - 1]))
         self._newest = choice
+
+    def failed(self, error: Exception) -> None:
+        """Count a fallback because of `error` and warn, once per type of error."""
+        self.fell_back(type(error).__name__, _message(error))
 
     def fell_back(self, cause: str, detail: str) -> None:
         """Count a fallback and warn, once per cause."""

@@ -16,7 +16,7 @@ from integration_tests.conformance.test_toy import ToyConformance
 
 PICKS = "[rows[i] for i in choice.positions]"
 READ = "reader.read(lambda: _pool(index, vector, rows), limit)"
-FELL_BACK = "reader.fell_back(type(error).__name__, str(error))"
+FAILED = "reader.failed(error)"
 HANDLE = "return Handle(reader, patches)"
 
 
@@ -224,20 +224,20 @@ DEFECTS = [
     ),
     Defect(
         "a failing wide search reaches the caller",
-        FELL_BACK,
+        FAILED,
         "raise",
         f"a_fault_falls_back_with_one_warning[{Fault.WIDE_SEARCH_FAILS.value}]",
     ),
     Defect(
         "falls back in silence",
-        FELL_BACK,
+        FAILED,
         "pass",
         f"a_fault_falls_back_with_one_warning[{Fault.WIDE_SEARCH_FAILS.value}]",
     ),
     Defect(
         "warns at every search",
-        FELL_BACK,
-        f"{FELL_BACK}; reader._warned.clear()",
+        FAILED,
+        f"{FAILED}; reader._warned.clear()",
         f"a_fault_falls_back_with_one_warning[{Fault.WIDE_SEARCH_FAILS.value}]",
     ),
     Defect(

@@ -58,7 +58,7 @@ def _patch(memory: Any, index: Any, pool_size: int, preset: str, dials: dict[str
         try:
             rows = call(vector, max(limit, size))
         except Exception as error:
-            reader.fell_back(type(error).__name__, str(error))
+            reader.failed(error)
             return call(vector, limit)
         choice = reader.read(lambda: _pool(index, vector, rows), limit)
         return rows[:limit] if choice is None else [rows[i] for i in choice.positions]
