@@ -77,6 +77,25 @@ def make_store(folder: Path, model: Any, entries: Sequence[Any], table: str = "t
     return store
 
 
+def make_system(folder: Path, model: Any, llm: FakeLLM, monkeypatch: Any, **options: Any) -> Any:
+    """Return a SimpleMemSystem that embeds with `model` and asks `llm`."""
+    module = import_module(SYSTEM_MODULE)
+    monkeypatch.setattr(module, "EmbeddingModel", lambda: model)
+    return module.SimpleMemSystem(
+        api_key="none",
+        model="fake",
+        base_url=llm.url,
+        db_path=str(folder),
+        use_streaming=False,
+        **options,
+    )
+
+
+def ids(entries: Sequence[Any]) -> list[str]:
+    """Return the entries' ids."""
+    return [entry.entry_id for entry in entries]
+
+
 def make_retriever(store: Any, llm: Any = None, **options: Any) -> Any:
     """Return a HybridRetriever; with no LLM, planning is off."""
     options.setdefault("enable_planning", llm is not None)
@@ -138,7 +157,7 @@ def loopback_llm() -> Iterator[FakeLLM]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     llm = FakeLLM(server.server_address[1])
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield llm

@@ -4,6 +4,6 @@ Works with SimpleMem 0.1.0 (PyPI) and 0.3.0 (GitHub). Planning, reflection and t
 as they are; the pool is everything they found, and only the final list is chosen anew.
 """
 
-from mempursuit_adapters.simplemem.attach import attach, install, pool, uninstall
+from mempursuit_adapters.simplemem.retriever import attach, install, pool, uninstall
 
 __all__ = ["attach", "install", "pool", "uninstall"]

@@ -1,4 +1,4 @@
-"""Attaching to one SimpleMem retriever, or to its class."""
+"""Patching `HybridRetriever.retrieve`, of one retriever or of the class."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def attach(
         target: a `SimpleMemSystem`, its `HybridRetriever`, or 0.3.0's `SimpleMem()`.
         k: the budget; SimpleMem itself has none and returns everything it found.
         pool_size: how much of what SimpleMem found pursuit may look at, in SimpleMem's order;
-            None, the default, is all of it.
+            None, the default, is all of it. A larger `k` widens it to itself.
         preset: "paper" or "auto" (contract §3).
         discount, near_duplicate, stop: replace the preset's dial.
 
@@ -50,12 +50,12 @@ def attach(
         RuntimeError: `target` already reads through MemPursuit.
     """
     dials = resolve_dials(preset, discount=discount, near_duplicate=near_duplicate, stop=stop)
+    budget, size = as_budget(k), _check_pool_size(pool_size)
     reader = Reader("simplemem", dials)
     retriever = _retriever(target)
     table_of(retriever.vector_store)
-    # Somebody else's replacement on this very object cannot be bound to a view: it runs unheard.
     retrieve = None if "retrieve" in vars(retriever) else type(retriever).retrieve
-    reading = _Reading(reader, *_sizes(k, pool_size), retrieve)
+    reading = _Reading(reader, budget, size, retrieve)
     patches = Patches()
     patches.method(retriever, "retrieve", reading.around)
     return Handle(reader, patches)
@@ -81,8 +81,9 @@ def install(
 
     _installation.refuse_second()
     dials = resolve_dials(preset, discount=discount, near_duplicate=near_duplicate, stop=stop)
+    budget, size = as_budget(k), _check_pool_size(pool_size)
     reader = Reader("simplemem", dials)
-    reading = _Reading(reader, *_sizes(k, pool_size), HybridRetriever.retrieve)
+    reading = _Reading(reader, budget, size, HybridRetriever.retrieve)
     patches = Patches()
     patches.method(HybridRetriever, "retrieve", reading.around)
     return _installation.keep(Handle(reader, patches))
@@ -102,7 +103,7 @@ def pool(target: Any, query: str, *, pool_size: int | None = None) -> Pool:
         TypeError: as :func:`attach`.
         ValueError: `pool_size` is not a whole number of at least 1.
     """
-    size = None if pool_size is None else check_pool_size(pool_size)
+    size = _check_pool_size(pool_size)
     retriever = _retriever(target)
     listener = QuestionListener(query)
     retrieve = type(retriever).retrieve
@@ -114,7 +115,11 @@ def pool(target: Any, query: str, *, pool_size: int | None = None) -> Pool:
 
 @dataclass(frozen=True)
 class _Reading:
-    """What a patched `retrieve` does; `retrieve` is SimpleMem's own, not bound to any retriever."""
+    """What a patched `retrieve` does.
+
+    `retrieve` is SimpleMem's own, bound to no retriever. It is None if this very object carries
+    somebody else's replacement, which cannot be bound to a view and so runs unheard.
+    """
 
     reader: Reader
     k: int
@@ -126,26 +131,25 @@ class _Reading:
     ) -> list[Any]:
         """Retrieve as SimpleMem does and return the K entries chosen from what it found."""
         listener = QuestionListener(query)
-        entries = self._heard_by(listener, retriever, call)(query, *args, **kwargs)
-        choice = self.reader.read(
-            lambda: _pool(retriever, entries, listener.vector, self.pool_size), self.k
-        )
+        trouble: Exception | None = None
+        if self.retrieve is not None:
+            try:
+                call = partial(self.retrieve, listener.on(retriever))
+            except Exception as error:
+                trouble = error
+        entries = call(query, *args, **kwargs)
+
+        def fetch() -> Pool:
+            if trouble is not None:
+                raise trouble
+            size = None if self.pool_size is None else max(self.pool_size, self.k)
+            return _pool(retriever, entries, listener.vector, size)
+
+        choice = self.reader.read(fetch, self.k)
         if choice is None:
             return entries[: self.k]
         by_id = {entry.entry_id: entry for entry in reversed(entries)}
         return [by_id[i] for i in choice.ids]
-
-    def _heard_by(
-        self, listener: QuestionListener, retriever: Any, call: Callable[..., list[Any]]
-    ) -> Callable[..., list[Any]]:
-        """Return `retrieve` bound to the listener's view; on any trouble `call`, unheard."""
-        if self.retrieve is None:
-            return call
-        try:
-            return partial(self.retrieve, listener.on(retriever))
-        except Exception as error:
-            self.reader.fell_back(type(error).__name__, str(error))
-            return call
 
 
 def _pool(
@@ -176,15 +180,5 @@ def _retriever(target: Any) -> Any:
     return retriever
 
 
-def _sizes(k: int, pool_size: int | None) -> tuple[int, int | None]:
-    """Return both as checked ints; None stays None."""
-    budget = as_budget(k)
-    if pool_size is None:
-        return budget, None
-    size = check_pool_size(pool_size)
-    if size < budget:
-        raise ValueError(
-            f"pool_size must be at least k ({budget}), got {size}: "
-            "a smaller pool cannot fill the budget"
-        )
-    return budget, size
+def _check_pool_size(pool_size: int | None) -> int | None:
+    return None if pool_size is None else check_pool_size(pool_size)
