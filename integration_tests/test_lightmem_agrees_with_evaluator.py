@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import datetime, timedelta
-from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -47,22 +47,21 @@ def records() -> list[MemoryRecord]:
     ]
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(scope="module", params=KINDS)
 def backbone(
     request: pytest.FixtureRequest,
-    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
     encoder: WordLlamaEncoder,
     records: list[MemoryRecord],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[LightMemBackbone]:
     package: ModuleType | None = source_module() if request.param == "source" else None
-    monkeypatch.setattr(backbones, "_package", package)
-    writer = LightMemBackbone(encoder, tmp_path)
-    writer.fill(records)
-    writer.close()
-    backbone = LightMemBackbone(encoder, tmp_path)  # as a continued run opens it
-    yield backbone
-    backbone.close()
+    folder = tmp_path_factory.mktemp("lightmem")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(backbones, "_package", package)
+        with closing(LightMemBackbone(encoder, folder)) as writer:
+            writer.fill(records)
+        with closing(LightMemBackbone(encoder, folder)) as backbone:  # as a continued run opens it
+            yield backbone
 
 
 @pytest.mark.parametrize("preset", ["paper", "auto"])

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from qdrant_client import QdrantClient
 
 from integration_tests.conformance import (
     AdapterConformance,
@@ -69,10 +70,13 @@ class LightMemoryConformance(AdapterConformance):
     framework = "lightmem"
     adapter = lightmem
     cannot: ClassVar = {"async": "LightMem has no async interface"}
-    kind: ClassVar[str]
+
+    def open(self, embedder: Any, home: Path) -> Any:
+        """Return an empty memory."""
+        raise NotImplementedError
 
     def build(self, memories: Sequence[Memory], encoder: CountingEncoder, home: Path) -> Any:
-        target = open_store(self.kind, _Embedder(encoder), home, DIMENSION)
+        target = self.open(_Embedder(encoder), home)
         if memories:
             target.embedding_retriever.insert(
                 vectors=[m.vector.tolist() for m in memories],
@@ -132,7 +136,10 @@ class LightMemoryConformance(AdapterConformance):
 class TestPort(LightMemoryConformance):
     """The evaluator's port over the real Qdrant."""
 
-    kind = "port"
+    def open(self, embedder: Any, home: Path) -> Any:
+        # In memory for speed; test_lightmem.py reads Qdrant's files.
+        client = QdrantClient(":memory:")
+        return port.LightMemory(embedder, port.Qdrant(client, "lightmem", DIMENSION))
 
     def install(self, k: int, **options: Any) -> Handle:
         searcher = "lightmem.factory.retriever.embeddingretriever.qdrant"
@@ -148,7 +155,8 @@ class TestPort(LightMemoryConformance):
 class TestSource(LightMemoryConformance):
     """LightMem's own source."""
 
-    kind = "source"
+    def open(self, embedder: Any, home: Path) -> Any:
+        return open_store("source", embedder, home, DIMENSION)
 
     def other_calls(self, target: Any) -> Mapping[str, Callable[[], object]]:
         utils, searcher = source_module("lightmem.memory.utils"), target.embedding_retriever

@@ -135,6 +135,12 @@ def test_odd_limits_are_lightmems_own_business(limit: Any) -> None:
     assert handle.stats().searches == 0
 
 
+def test_a_numpy_limit_is_a_limit() -> None:
+    memory = Memory()
+    with lightmem.attach(memory):
+        assert memory.retrieve("q", limit=np.int64(3)) == PICKS  # type: ignore[arg-type]
+
+
 def test_tags_without_a_rule_to_read_them_leave_lightmems_order(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mempursuit_adapters.dials import check_pool_size
+from mempursuit_adapters.lightmem.memory import is_budget
 from mempursuit_adapters.patching import Patches
 from mempursuit_adapters.pool import Pool, Vector
 from mempursuit_adapters.reader import Reader
@@ -32,7 +33,7 @@ def patch_entry_retriever(patches: Patches, retriever: Any, reader: Reader, pool
         query_text: str,
         limit: int = 20,
     ) -> list[Entry]:
-        if not isinstance(limit, int) or limit < 1 or not _memories(entries):
+        if not is_budget(limit) or not _memories(entries):
             return call(entries, query_text, limit)
         try:
             results, query = _score(retriever, entries, query_text, max(limit, pool_size))

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Hashable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from mempursuit_adapters.dials import check_pool_size
@@ -63,6 +64,11 @@ def check_memory(target: Any) -> None:
             f"target.embedding_retriever must be LightMem's Qdrant searcher; "
             f"{type(searcher).__name__} has no {' and no '.join(missing)}"
         )
+
+
+def is_budget(limit: object) -> bool:
+    """Say whether pursuit can fill `limit` places; any other limit is LightMem's own business."""
+    return isinstance(limit, Integral) and int(limit) >= 1
 
 
 def patch_memory(
@@ -123,7 +129,7 @@ class _Read:
         **kwargs: Any,
     ) -> list[Hit]:
         """Search as wide as the pool and return the picks; on trouble what LightMem would."""
-        if not isinstance(limit, int) or limit < 1:
+        if not is_budget(limit):
             return call(query_vector, limit, *args, **kwargs)
         try:
             hits = call(query_vector, max(limit, self.pool_size), *args, **kwargs)
