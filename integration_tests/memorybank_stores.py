@@ -28,11 +28,7 @@ import pytest
 
 
 class CountingEmbeddings:
-    """LangChain's embeddings interface over an encoder; counts its calls.
-
-    Today's LangChain calls `embed_query` of an instance of its own base class, and calls anything
-    else as a function.
-    """
+    """LangChain's embeddings interface over an encoder; counts its calls."""
 
     def __init__(self, encode: Any) -> None:
         self.encode = encode
@@ -44,8 +40,6 @@ class CountingEmbeddings:
     def embed_query(self, text: str) -> list[float]:
         self.query_calls += 1
         return [float(x) for x in self.encode([text])[0]]
-
-    __call__ = embed_query
 
 
 @dataclass
@@ -129,9 +123,9 @@ def original(folder: Path, module: str = "local_doc_qa") -> Iterator[Any]:
     What is put back includes the search that MemoryBank writes over the FAISS class.
     """
     root = str(folder / "memory_bank")
-    before = dict(sys.modules)
-    for name, stand_in in _stand_ins().items():
-        sys.modules[name] = stand_in
+    stand_ins = _stand_ins()
+    hidden = {name: sys.modules[name] for name in stand_ins if name in sys.modules}
+    sys.modules.update(stand_ins)
     sys.path.insert(0, root)
     store = import_module("langchain.vectorstores").FAISS
     search = store.similarity_search_with_score_by_vector
@@ -140,10 +134,10 @@ def original(folder: Path, module: str = "local_doc_qa") -> Iterator[Any]:
     finally:
         store.similarity_search_with_score_by_vector = search
         sys.path.remove(root)
-        for name in set(sys.modules) - set(before):
-            if name.split(".")[0] in ("memory_retrieval", "langchain", "torch", "unstructured"):
+        for name in list(sys.modules):
+            if name in stand_ins or name.split(".")[0] == "memory_retrieval":
                 del sys.modules[name]
-        sys.modules.update(before)
+        sys.modules.update(hidden)
 
 
 def has_old_langchain() -> bool:
@@ -152,6 +146,17 @@ def has_old_langchain() -> bool:
         return version("langchain") == "0.0.146"
     except PackageNotFoundError:
         return False
+
+
+def old_langchain() -> tuple[Any, Any, Any]:
+    """Return FAISS, Document and InMemoryDocstore of langchain 0.0.146, or their stand-ins."""
+    if not has_old_langchain():
+        return OldFAISS, OldDocument, OldDocstore
+    return (
+        import_module("langchain.vectorstores").FAISS,
+        import_module("langchain.docstore.document").Document,
+        import_module("langchain.docstore.in_memory").InMemoryDocstore,
+    )
 
 
 def _stand_ins() -> dict[str, types.ModuleType]:

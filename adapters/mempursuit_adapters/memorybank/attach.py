@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
 from importlib import import_module
-from inspect import signature
+from inspect import Signature, signature
 from typing import Any
 
 import numpy as np
@@ -222,8 +222,11 @@ class _Seeds:
         On any trouble of ours it runs on the store itself.
         """
         try:
-            call = signature(function).bind(store, *args, **kwargs)
+            call = _signature(store).bind(store, *args, **kwargs)
         except TypeError:  # a wrong call; the framework says so in its own words
+            return function(store, *args, **kwargs)
+        except Exception as error:
+            self.reader.fell_back(type(error).__name__, str(error))
             return function(store, *args, **kwargs)
         if self._k is not None:
             call.arguments["k"] = self._k
@@ -245,6 +248,19 @@ class _Seeds:
         if made is not None and choice is not None:
             made.append(choice)
         return choice
+
+
+def _signature(store: Any) -> Signature:
+    """Return how the store's search by vector is called: (self, embedding, k, ...).
+
+    A subclass may pass everything through (`*args, **kwargs`); then its base class tells.
+    """
+    for cls in type(store).__mro__:
+        if _BY_VECTOR in vars(cls):
+            found = signature(vars(cls)[_BY_VECTOR])
+            if "k" in found.parameters:
+                return found
+    raise LookupError(f"{type(store).__name__}.{_BY_VECTOR} takes no argument k")
 
 
 def _keep(store: Any, wanted: Any, threshold: float | None) -> Keep | None:
