@@ -112,6 +112,10 @@ class AdapterConformance(ABC):
         """Return the keys of a pool in its order."""
         return [str(text).split()[0] for text in pool.texts]
 
+    def rows(self, result: Any) -> list[Any]:
+        """Return the framework's own rows of a result, without what the adapter adds to them."""
+        return list(result)
+
     def result_type(self, result: Any) -> object:
         """Return what must not change between the framework's own result and the adapter's."""
         return type(result)
@@ -267,6 +271,15 @@ class AdapterConformance(ABC):
         self._attached(target)
         assert self.result_type(self.search(target, self.query, K)) == self.result_type(native)
 
+    def test_the_rows_are_the_frameworks_own(self) -> None:
+        target = self._filled()
+        own = self.search(target, self.query, len(self.world.memories))
+        by_key = dict(zip(self.read(own), self.rows(own), strict=True))
+        self._attached(target)
+        found = self.search(target, self.query, K)
+        for key, row in zip(self.read(found), self.rows(found), strict=True):
+            assert row == by_key[key]
+
     # -- Costs and errors that are the framework's own ---------------------------------------------
 
     def test_no_embedding_call_is_added(self) -> None:
@@ -364,6 +377,10 @@ class AdapterConformance(ABC):
         with pytest.raises(ValueError, match=next(iter(options))):
             self._attached(target, **options)
         assert before.changes() == []
+
+    def test_a_wrong_target_is_named(self) -> None:
+        with pytest.raises(TypeError, match="object"):
+            self.adapter.attach(object())
 
     def test_two_instances_are_independent(self) -> None:
         other_world = make_world(seed=1)

@@ -98,6 +98,12 @@ DEFECTS = [
         "an empty store raises", f"choice = {READ}", f"rows[0]; choice = {READ}", "an_empty_store"
     ),
     Defect("another type handed back", PICKS, f"tuple({PICKS})", "the_result_keeps_its_form"),
+    Defect(
+        "rows made over",
+        PICKS,
+        '[rows[i] | {"score": 0.0} for i in choice.positions]',
+        "the_rows_are_the_frameworks_own",
+    ),
     # Costs and errors
     Defect(
         "query embedded again",
@@ -147,6 +153,12 @@ DEFECTS = [
         "return _patch(memory, memory.index,",
         "vars(memory).pop('search', None); return _patch(memory, memory.index,",
         "attaching_twice_is_refused",
+    ),
+    Defect(
+        "any target accepted",
+        "not isinstance(memory, ToyMemory)",
+        "False",
+        "a_wrong_target_is_named",
     ),
     Defect(
         "pool size unchecked",

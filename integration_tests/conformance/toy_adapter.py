@@ -21,6 +21,8 @@ def attach(
     memory: ToyMemory, *, pool_size: int = 20, preset: str = "paper", **dials: Any
 ) -> Handle:
     """Let `memory.search` choose by pursuit."""
+    if not isinstance(memory, ToyMemory):
+        raise TypeError(f"memory must be a ToyMemory, got {type(memory).__name__}")
     return _patch(memory, memory.index, pool_size, preset, dials)
 
 
