@@ -69,6 +69,12 @@ def test_more_rows_than_ids_lose_no_id(tmp_path: Path) -> None:
     assert [np.asarray(v).tolist() for v in vectors] == [[1.0, 0.0], [0.0, 1.0]]
 
 
+def test_an_id_stored_twice_gives_its_first_row(tmp_path: Path) -> None:
+    table = _table(tmp_path, [("a", [1.0, 0.0]), ("b", [0.5, 0.5]), ("a", [0.0, 1.0])])
+
+    assert [np.asarray(v).tolist() for v in stored_vectors(table, ["a"])] == [[1.0, 0.0]]
+
+
 def test_hundreds_of_ids_come_back_in_the_order_asked(tmp_path: Path) -> None:
     n = 300
     table = _table(tmp_path, [(f"e{i}", [float(i), 1.0]) for i in range(n)])
