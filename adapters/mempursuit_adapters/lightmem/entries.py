@@ -38,7 +38,7 @@ def patch_entry_retriever(patches: Patches, retriever: Any, reader: Reader, pool
         try:
             results, query = _score(retriever, entries, query_text, max(limit, pool_size))
         except Exception as error:
-            reader.fell_back(type(error).__name__, str(error))
+            reader.failed(error)
             return call(entries, query_text, limit)
         choice = reader.read(lambda: _pool_of(entries, results, query), limit)
         if choice is None:

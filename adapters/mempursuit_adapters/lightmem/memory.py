@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mempursuit_adapters.dials import check_pool_size
 from mempursuit_adapters.patching import Patches
 from mempursuit_adapters.pool import Pool, Vector
@@ -137,7 +140,7 @@ class _Read:
             # dropping them before the choice leaves every place for one that is allowed.
             allowed = _allowed(self.memory, hits, self.tags, self.drop_untagged)
         except Exception as error:
-            self.reader.fell_back(type(error).__name__, str(error))
+            self.reader.failed(error)
             return call(query_vector, limit, *args, **kwargs)
         choice = self.reader.read(lambda: _pool_of(self.searcher, query_vector, allowed), limit)
         if choice is None:
@@ -159,7 +162,9 @@ def _pool_of(searcher: Any, query_vector: Vector, hits: Sequence[Hit]) -> Pool:
     )
 
 
-def _stored_vectors(searcher: Any, ids: Sequence[Hashable]) -> list[Vector | None]:
+def _stored_vectors(
+    searcher: Any, ids: Sequence[Hashable]
+) -> list[Vector | None] | NDArray[np.float32]:
     """Read the vectors of `ids` in one round trip.
 
     LightMem's search drops the vectors it fetches. Reading them back by id depends on nothing but
@@ -174,8 +179,12 @@ def _stored_vectors(searcher: Any, ids: Sequence[Hashable]) -> list[Vector | Non
         with_payload=False,
         with_vectors=True,
     )
-    vectors = {point.id: point.vector for point in points}
-    return [vectors.get(i) for i in ids]
+    stored = {point.id: point.vector for point in points}
+    vectors = [stored.get(i) for i in ids]
+    try:
+        return np.array(vectors, dtype=np.float32)  # which is how Qdrant keeps them
+    except (TypeError, ValueError):  # some are missing or of another length
+        return vectors
 
 
 def _allowed(memory: Any, hits: list[Hit], tags: Any, drop_untagged: bool) -> list[Hit]:

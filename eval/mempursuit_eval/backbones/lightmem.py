@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
@@ -115,6 +116,8 @@ def open_package(package: ModuleType, embedder: Embedder, path: Path, dimension:
         "retrieve_strategy": "embedding",
         "embedding_retriever": {"model_name": "qdrant", "configs": searcher},
     }
+    for name in ("LightMemory", "lightmem"):  # several lines a search, on the terminal
+        logging.getLogger(name).setLevel(logging.WARNING)
     patches = Patches()
     # The writer's buffer would download a tokenizer; nothing is written through it here.
     patches.attribute(package, "ShortMemBufferManager", lambda **_: None)
