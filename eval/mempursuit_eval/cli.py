@@ -20,6 +20,8 @@ app = typer.Typer(
 download_app = typer.Typer(help="Fetch data sets that may not be shipped.", no_args_is_help=True)
 app.add_typer(download_app, name="download")
 
+JUDGED = "Answers and verdicts"  # heading of its options in --help
+
 _out = Console()
 _err = Console(stderr=True)
 
@@ -32,8 +34,14 @@ def _main() -> None:
 @app.command()
 def run(
     data: Annotated[
-        str, typer.Option(help="A file in LoCoMo's format, or the data set that ships.")
+        str,
+        typer.Option(
+            help="A LoCoMo or LongMemEval file, a folder of BEAM chats, or the data set that ships."
+        ),
     ] = "bundled",
+    benchmark: Annotated[
+        str, typer.Option(help="What --data is: auto, locomo, longmemeval or beam.")
+    ] = "auto",
     frameworks: Annotated[
         str, typer.Option(help="Comma-separated: rag, mem0, mem0-paper, lightmem, …")
     ] = "rag,mem0,mem0-paper,lightmem,simplemem,memorybank",
@@ -54,10 +62,92 @@ def run(
     out: Annotated[Path, typer.Option(help="Folder for stores, figures and the table.")] = Path(
         "runs/default"
     ),
+    answerer: Annotated[
+        str | None,
+        typer.Option(help="Model that answers from the selected memories.", rich_help_panel=JUDGED),
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            help="Model that judges the answers. It may be added by a later run, also at another "
+            "--base-url: answers are kept.",
+            rich_help_panel=JUDGED,
+        ),
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(
+            help="OpenAI-compatible endpoint; default: OPENAI_BASE_URL, else OpenAI's. The key "
+            "comes from OPENAI_API_KEY.",
+            rich_help_panel=JUDGED,
+        ),
+    ] = None,
+    answer_prompt: Annotated[
+        Path | None,
+        typer.Option(
+            help="Template with {{ question }}, {{ reference_date }}, {{ memories }}.",
+            rich_help_panel=JUDGED,
+        ),
+    ] = None,
+    judge_prompt: Annotated[
+        Path | None,
+        typer.Option(
+            help="Template with {{ question }}, {{ gold_answer }}, {{ generated_answer }}.",
+            rich_help_panel=JUDGED,
+        ),
+    ] = None,
+    repeats: Annotated[
+        int, typer.Option(help="Samples of every answer and verdict.", rich_help_panel=JUDGED)
+    ] = 1,
+    concurrency: Annotated[
+        int, typer.Option(help="Calls at a time, at most.", rich_help_panel=JUDGED)
+    ] = 8,
+    temperature: Annotated[
+        float, typer.Option(help="Of the answerer; the judge's is 0.", rich_help_panel=JUDGED)
+    ] = 0.0,
+    max_tokens: Annotated[
+        int,
+        typer.Option(help="Cap of an answer with its reasoning.", rich_help_panel=JUDGED),
+    ] = 2048,
+    reference_date: Annotated[
+        str | None,
+        typer.Option(
+            help="Text that stands for now in every question; default: the date of the "
+            "conversation's last session, or the question's own.",
+            rich_help_panel=JUDGED,
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            help="Answer only so many questions, spread evenly over the data set.",
+            rich_help_panel=JUDGED,
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Select, but call no model: print the calls and tokens it would take.",
+            rich_help_panel=JUDGED,
+        ),
+    ] = False,
+    prices: Annotated[
+        str | None,
+        typer.Option(
+            help="IN,OUT: price of a million tokens, to show cost as money too.",
+            rich_help_panel=JUDGED,
+        ),
+    ] = None,
 ) -> None:
-    """Fill one store per framework and conversation, read it by every arm, print the table."""
-    from mempursuit_eval.datasets import bundled_path, load_locomo
+    """Fill one store per framework and conversation, read it by every arm, print the table.
+
+    With --answerer a model also answers from what every arm selected, and with --judge a model
+    judges the answers; a stopped run goes on where it was.
+    """
+    from mempursuit_eval.datasets import bundled_path, load_dataset
     from mempursuit_eval.encoders import make_encoder
+    from mempursuit_eval.judged.options import judge_options
     from mempursuit_eval.progress import RunProgress
     from mempursuit_eval.ranking import has_rivals, leads, ranking_table
     from mempursuit_eval.results import compute_metrics
@@ -69,11 +159,35 @@ def run(
     with _plain_errors():
         path = bundled_path() if data == "bundled" else Path(data)
         options = Options(_words(frameworks), _numbers(k), memories, _words(selectors), out)
-        dataset = load_locomo(path)
+        judging = judge_options(
+            answerer=answerer,
+            judge=judge,
+            base_url=base_url,
+            answer_prompt=answer_prompt,
+            judge_prompt=judge_prompt,
+            repeats=repeats,
+            concurrency=concurrency,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            reference_date=reference_date,
+            limit=limit,
+            dry_run=dry_run,
+            prices=prices,
+        )
+        if judging:
+            from mempursuit_eval.judged.command import check, judge_run, show_plan
+            from mempursuit_eval.report import print_report
+            from mempursuit_eval.report.terminal import WIDE
+
+            check(judging)
+        dataset = load_dataset(path, benchmark)
         encoder = make_encoder(embedder)
         total = len(options.frameworks) * len(dataset.conversations)
         with RunProgress(total, _err) as progress:
             result = run_all(dataset, encoder, options, progress.tick)
+        if judging and judging.dry_run:
+            show_plan(result, judging, _out)
+            return
         metrics = compute_metrics(result)
         write_run(result, metrics, path, embedder)
     console = _out if _out.is_terminal else Console(width=WIDTH)
@@ -81,6 +195,40 @@ def run(
     if has_rivals(result):
         console.print(ranking_table(result, leads(result)))
     console.print(f"Written to {out}/: table.md, metrics.json, selections.jsonl, manifest.json")
+    if judging:
+        with _plain_errors():
+            judge_run(result, judging, _err)
+            print_report(out, _out if _out.is_terminal else Console(width=WIDE))
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="Folder of a run (its --out).")],
+    markdown: Annotated[bool, typer.Option("--markdown", help="Write report.md.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Write report.csv.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="Write report.tex.")] = False,
+    html: Annotated[
+        bool,
+        typer.Option("--html", help="Write report.html: one file, question by question."),
+    ] = False,
+) -> None:
+    """Print a run in the layout of the paper's Table 4; write it in the forms asked for (or all).
+
+    It needs nothing but the run's own files.
+    """
+    from mempursuit_eval.html import write_html
+    from mempursuit_eval.report import print_report, write_report
+    from mempursuit_eval.report.terminal import WIDE
+
+    asked = {"md": markdown, "csv": csv, "tex": latex}
+    forms = [form for form, wanted in asked.items() if wanted]
+    everything = not (forms or html)
+    with _plain_errors():
+        written = write_report(folder, forms or (list(asked) if everything else []))
+        if html or everything:
+            written.append(write_html(folder))
+        print_report(folder, _out if _out.is_terminal else Console(width=WIDE))
+    _out.print(f"Written: {', '.join(str(path) for path in written)}", soft_wrap=True)
 
 
 @download_app.command()
@@ -103,6 +251,7 @@ def _plain_errors() -> Iterator[None]:
     from mempursuit_eval.backbones import BackboneUnavailableError
     from mempursuit_eval.download import DownloadError
     from mempursuit_eval.encoders import EncoderUnavailableError
+    from mempursuit_eval.judged.errors import EndpointError
     from mempursuit_eval.selectors import SelectorUnavailableError
 
     try:
@@ -112,6 +261,7 @@ def _plain_errors() -> Iterator[None]:
         BackboneUnavailableError,
         DownloadError,
         EncoderUnavailableError,
+        EndpointError,
         SelectorUnavailableError,
     ) as error:
         _err.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)

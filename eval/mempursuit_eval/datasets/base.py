@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from mempursuit_eval.records import MemoryRecord
 
@@ -14,7 +15,7 @@ class DataError(ValueError):
 
 @dataclass(frozen=True)
 class Question:
-    """One question with its gold evidence.
+    """One question with its gold evidence, and how an answer to it is judged.
 
     Attributes:
         id: unique within the data set, e.g. "conv-26/q12".
@@ -23,6 +24,9 @@ class Question:
         category: e.g. "multi-hop".
         gold_sessions: numbers of the sessions its evidence lies in.
         gold_turns: ids of the evidence turns that exist.
+        asked: when it is asked, where the benchmark says so.
+        guidance: what the judge must know about questions of this kind, in a sentence or two.
+        rubric: criteria an answer is scored on one by one; empty: it is judged against `answer`.
     """
 
     id: str
@@ -31,6 +35,9 @@ class Question:
     category: str
     gold_sessions: frozenset[int]
     gold_turns: frozenset[str]
+    asked: datetime | None = None
+    guidance: str = ""
+    rubric: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,11 @@ class Conversation:
     speakers: tuple[str, str]
     memories: Mapping[str, tuple[MemoryRecord, ...]]
     questions: tuple[Question, ...]
+
+    @property
+    def last_session(self) -> datetime | None:
+        """Start of its last session that holds a memory of any kind."""
+        return max((r.when for kind in self.memories.values() for r in kind), default=None)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator
 from datetime import datetime
@@ -13,6 +12,7 @@ from typing import Any
 
 from mempursuit_eval.datasets.base import Conversation, DataError, Dataset, Question
 from mempursuit_eval.datasets.evidence import parse_evidence, turn_id
+from mempursuit_eval.datasets.reading import read_json, samples
 from mempursuit_eval.records import MemoryRecord
 
 # Published scripts have mislabelled these; this is the paper's numbering (contract §6).
@@ -33,36 +33,13 @@ def load_locomo(path: Path, name: str | None = None) -> Dataset:
     Raises:
         DataError: the file is missing, is not JSON, or lacks a part; the message says which.
     """
-    try:
-        raw = path.read_bytes()
-        samples = json.loads(raw)
-    except FileNotFoundError:
-        raise DataError(
-            f"--data: there is no file {path}; `mempursuit-eval download locomo` fetches LoCoMo"
-        ) from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"--data: {path} cannot be read as JSON: {error}") from None
-    if not isinstance(samples, list) or not samples:
-        raise DataError(f"--data: {path} must hold a non-empty list of LoCoMo samples")
-    conversations = []
-    for n, sample in enumerate(samples):
-        where = f"{path.name}, sample {n}"
-        try:
-            conversations.append(_conversation(sample, f"sample-{n}"))
-        except KeyError as error:
-            raise DataError(f"{where}: the key {error} is missing") from None
-        except (TypeError, AttributeError, IndexError) as error:
-            raise DataError(f"{where}: not in LoCoMo's format ({error})") from None
-        except DataError as error:
-            raise DataError(f"{where}: {error}") from None
-    ids = [c.id for c in conversations]
-    if len(set(ids)) != len(ids):
-        raise DataError(f"{path.name}: sample_id must be unique, got {ids}")
+    raw, value = read_json(path)
+    conversations = tuple(samples(path, value, "LoCoMo", "sample_id", _conversation))
     return Dataset(
         name or path.stem,
         hashlib.sha256(raw).hexdigest(),
         tuple(CATEGORIES.values()),
-        tuple(conversations),
+        conversations,
     )
 
 
@@ -84,8 +61,8 @@ def turn_text(turn: dict[str, Any]) -> str:
     return f"{turn['speaker']}: {turn['text']}" + (f" [shares {caption}]" if caption else "")
 
 
-def _conversation(sample: dict[str, Any], fallback_id: str) -> Conversation:
-    name = str(sample.get("sample_id") or fallback_id)
+def _conversation(sample: dict[str, Any], n: int) -> Conversation:
+    name = str(sample.get("sample_id") or f"sample-{n}")
     talk = sample["conversation"]
     sessions = dict(_sessions(talk))
     when = {s: parse_when(talk[f"session_{s}_date_time"]) for s in sessions}
