@@ -84,10 +84,14 @@ def patch_memory(
     """
 
     def retrieve(call: Callable[..., Any], memory: Any, *args: Any, **kwargs: Any) -> Any:
-        # A memory without an embedding store fails in its own words.
-        read = _Read(memory, getattr(memory, "embedding_retriever", None), reader, pool_size)
-        read.tags = kwargs.get("boundmem_tags")
-        read.drop_untagged = kwargs.get("boundmem_drop_untagged", False)
+        read = _Read(
+            memory,
+            getattr(memory, "embedding_retriever", None),  # without one it fails in its own words
+            reader,
+            pool_size,
+            kwargs.get("boundmem_tags"),
+            kwargs.get("boundmem_drop_untagged", False),
+        )
         token = _current.set(read)
         try:
             answer = call(*args, **kwargs)
@@ -119,8 +123,8 @@ class _Read:
     searcher: Any
     reader: Reader
     pool_size: int
-    tags: Any = None
-    drop_untagged: bool = False
+    tags: Any
+    drop_untagged: bool
     searched: bool = False
 
     def search(
