@@ -148,6 +148,7 @@ def run(
     from mempursuit_eval.datasets import bundled_path, load_dataset
     from mempursuit_eval.encoders import make_encoder
     from mempursuit_eval.judged.options import judge_options
+    from mempursuit_eval.logs import log_to
     from mempursuit_eval.progress import RunProgress
     from mempursuit_eval.ranking import has_rivals, leads, ranking_table
     from mempursuit_eval.results import compute_metrics
@@ -181,6 +182,7 @@ def run(
 
             check(judging)
         dataset = load_dataset(path, benchmark)
+        log_to(out)
         encoder = make_encoder(embedder)
         total = len(options.frameworks) * len(dataset.conversations)
         with RunProgress(total, _err) as progress:
@@ -212,9 +214,9 @@ def report(
         typer.Option("--html", help="Write report.html: one file, question by question."),
     ] = False,
 ) -> None:
-    """Print a run in the layout of the paper's Table 4; write it in the forms asked for (or all).
+    """Print a run in the layout of the paper's Table 4 and write it in the forms asked for.
 
-    It needs nothing but the run's own files.
+    Without any, Markdown, CSV and LaTeX are written. It needs nothing but the run's own files.
     """
     from mempursuit_eval.html import write_html
     from mempursuit_eval.report import print_report, write_report
@@ -222,10 +224,9 @@ def report(
 
     asked = {"md": markdown, "csv": csv, "tex": latex}
     forms = [form for form, wanted in asked.items() if wanted]
-    everything = not (forms or html)
     with _plain_errors():
-        written = write_report(folder, forms or (list(asked) if everything else []))
-        if html or everything:
+        written = write_report(folder, forms if forms or html else list(asked))
+        if html:
             written.append(write_html(folder))
         print_report(folder, _out if _out.is_terminal else Console(width=WIDE))
     _out.print(f"Written: {', '.join(str(path) for path in written)}", soft_wrap=True)

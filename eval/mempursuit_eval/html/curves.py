@@ -11,7 +11,7 @@ METRICS = ("complete_coverage", "session_recall")
 
 
 def coverage_by_budget(run: SavedRun, framework: str) -> dict[str, Any]:
-    """Return {"k": budgets, metric: {arm: mean coverage over questions with gold, 0-1}}.
+    """Return metric -> {"k": budgets, "arms": {arm: mean over questions with gold, 0-1}}.
 
     A framework that expands its picks is only known at the budgets that were run.
     """
@@ -24,7 +24,7 @@ def coverage_by_budget(run: SavedRun, framework: str) -> dict[str, Any]:
         for c in of.values()
     )
     budgets = list(run.budgets) if expands else list(range(1, widest + 1))
-    found: dict[str, Any] = {"k": budgets, **{metric: {} for metric in METRICS}}
+    found: dict[str, Any] = {metric: {"k": budgets, "arms": {}} for metric in METRICS}
     for arm in run.arms if asked else ():
         sums = {metric: [0.0] * len(budgets) for metric in METRICS}
         for q in asked:
@@ -38,5 +38,5 @@ def coverage_by_budget(run: SavedRun, framework: str) -> dict[str, Any]:
                 for metric in METRICS:
                     sums[metric][n] += getattr(got, metric)
         for metric in METRICS:
-            found[metric][arm] = [round(s / len(asked), 5) for s in sums[metric]]
+            found[metric]["arms"][arm] = [round(s / len(asked), 5) for s in sums[metric]]
     return found

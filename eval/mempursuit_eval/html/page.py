@@ -13,15 +13,22 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mempursuit_eval.html.payload import build_payload
-from mempursuit_eval.saved import SavedRun
+from mempursuit_eval.saved import load_run
 
 STYLE = "report.css"
 SCRIPTS = ("dom.js", "data.js", "table.js", "plots.js", "list.js", "evidence.js", "main.js")
 
 
-def write_html(run: SavedRun, path: Path) -> None:
-    """Write the report of `run` to `path`."""
+def write_html(folder: Path) -> Path:
+    """Write report.html into the folder of a finished run and return its path.
+
+    Raises:
+        DataError: the folder holds no finished run, or its stores are gone.
+    """
+    run = load_run(folder)
+    path = folder / "report.html"
     path.write_text(render(build_payload(run), run.setting), encoding="utf-8")
+    return path
 
 
 def render(payload: dict[str, Any], setting: str) -> str:

@@ -2,9 +2,9 @@
 const OUTCOMES = {
   gained: { mark: "+", label: "gained" },
   lost: { mark: "−", label: "lost" },
-  both: { mark: "=", label: "both have it" },
-  neither: { mark: "○", label: "neither has it" },
-  unknown: { mark: "?", label: "no gold" },
+  both: { mark: "=", label: "both" },
+  neither: { mark: "○", label: "neither" },
+  unknown: { mark: "?", label: "not known" },
 };
 
 async function unpack(element) {
@@ -55,6 +55,16 @@ class Report {
     return expanded ? expanded[question] : this.picks(framework, k, arm, question);
   }
 
+  answer(framework, k, arm, question) {
+    return this.answers[framework]?.[`${k} ${arm}`]?.[question] || null;
+  }
+
+  // The chosen measure of one arm's context, 0-1; null where it is not known.
+  value(framework, k, arm, metric, question) {
+    if (metric === "accuracy") return this.answer(framework, k, arm, question)?.[0] ?? null;
+    return this.score(question, this.context(framework, k, arm, question), metric);
+  }
+
   score(question, context, metric) {
     const { sessions, turns } = this.questions[question];
     const gold = metric.startsWith("turn") ? turns : sessions;
@@ -70,9 +80,9 @@ class Report {
 
   // Gained and lost: the measure went up or down. Both and neither: unchanged, complete or not.
   outcome(framework, k, arm, metric, question) {
-    const before = this.score(question, this.context(framework, k, "order", question), metric);
-    if (before === null) return "unknown";
-    const after = this.score(question, this.context(framework, k, arm, question), metric);
+    const before = this.value(framework, k, "order", metric, question);
+    const after = this.value(framework, k, arm, metric, question);
+    if (before === null || after === null) return "unknown";
     if (after > before) return "gained";
     if (after < before) return "lost";
     return before === 1 ? "both" : "neither";

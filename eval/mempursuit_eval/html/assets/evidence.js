@@ -50,13 +50,15 @@ function evidenceDiff(report, { arm, k, metric }, { framework, question }) {
     if (rank === null && pick < 0) found.push("added by the framework");
     return found;
   };
-  const column = (title, context, other, absent) => {
-    const score = report.score(question, context, metric);
+  const column = (title, name, context, other, absent) => {
+    const value = report.value(framework, k, name, metric, question);
+    const given = report.answer(framework, k, name, question);
     const ids = new Set(other);
     return el("section", {},
       el("h3", {}, title),
-      el("p", { class: "small" }, score === null ? "no gold evidence for this measure"
-        : `${report.metrics[metric]}: ${percent(score)} %`),
+      el("p", { class: "small" }, value === null ? `${report.metrics[metric]}: not known`
+        : `${report.metrics[metric]}: ${percent(value)} %`),
+      given ? el("p", {}, `Answer (${verdict(given[0])}): ${given[1] ?? "none"}`) : null,
       el("ol", { class: "context" }, ...context.map((m) =>
         memoryCard(report, question, m, ids.has(m) ? "kept" : absent, places(m)))));
   };
@@ -72,8 +74,8 @@ function evidenceDiff(report, { arm, k, metric }, { framework, question }) {
         : "none given"),
       el("dt", {}, "Outcome"), el("dd", {}, `${outcome.mark} ${outcome.label}`)),
     el("div", { class: "two" },
-      column(`Without: the framework's top ${k}`, native, chosen, "out"),
-      column(`With: ${arm}, in entry order`, chosen, native, "in")),
+      column(`Without: the framework's top ${k}`, "order", native, chosen, "out"),
+      column(`With: ${arm}, in entry order`, arm, chosen, native, "in")),
     trace.residuals?.[question].some((r) => r !== null) ? tracePlot(report, question, trace, picks, read.residual[question][report.budgets.indexOf(k)], k) : null,
     missing.length ? el("details", {},
       el("summary", {}, `${missing.length} gold ${missing.length === 1 ? "memory" : "memories"} in neither context`),
@@ -81,6 +83,9 @@ function evidenceDiff(report, { arm, k, metric }, { framework, question }) {
         memoryCard(report, question, m, "absent", [])))) : null,
   ];
 }
+
+const verdict = (score) =>
+  score === null ? "no verdict" : score === 1 ? "correct" : score === 0 ? "wrong" : `${percent(score)} %`;
 
 const signed = (value) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(3);
 

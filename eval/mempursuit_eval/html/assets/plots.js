@@ -39,13 +39,13 @@ function stroke(arm, chosen) {
   return { stroke: "var(--other)", "stroke-width": 1, "stroke-dasharray": "1 3" };
 }
 
-const curveMetric = (metric) => (metric.endsWith("recall") ? "session_recall" : "complete_coverage");
+const curveMetric = (metric) =>
+  metric === "accuracy" ? metric : metric.endsWith("recall") ? "session_recall" : "complete_coverage";
 
 function curvePlot(report, framework, { arm, k, metric }, width) {
-  const { k: budgets, ...curves } = report.curves[framework];
-  const lines = curves[curveMetric(metric)];
+  const { k: budgets, arms: lines } = report.curves[framework][curveMetric(metric)];
   const values = Object.values(lines).flat();
-  if (!values.length) return figure(report.label(framework), el("p", { class: "flat" }, "no gold evidence"));
+  if (!values.length) return figure(report.label(framework), el("p", { class: "flat" }, "nothing to show"));
   const [left, right, top, height] = [36, 8, 8, 190];
   const low = Math.floor(10 * Math.min(...values)) / 10;
   const last = budgets[budgets.length - 1];
@@ -65,7 +65,7 @@ function curvePlot(report, framework, { arm, k, metric }, width) {
     ...Object.entries(lines).sort(([a]) => (a === arm ? 1 : -1)).map(([name, found]) =>
       svg("polyline", { class: "line", points: found.map((v, n) => `${x(budgets[n])},${y(v)}`).join(" "),
         ...stroke(name, arm) }, svg("title", {}, name))),
-    ...["order", arm].filter((name) => at >= 0).map((name) =>
+    ...["order", arm].filter((name) => at >= 0 && lines[name]).map((name) =>
       svg("circle", { cx: x(k), cy: y(lines[name][at]), r: 4, fill: stroke(name, arm).stroke },
         svg("title", {}, `${name}: ${percent(lines[name][at])} % at K = ${k}`))));
   return figure(report.label(framework), plot);
