@@ -39,6 +39,8 @@ def _view_class(cls: type, attribute: str) -> type:
     def body(namespace: dict[str, Any]) -> None:
         namespace["__slots__"] = (slot,)
         namespace["__module__"] = cls.__module__
+        if hasattr(cls, "__del__"):
+            namespace["__del__"] = lambda shown: None  # a view's end is not the target's
         # A property wins over the entry of the same name in the shared __dict__.
         namespace[attribute] = property(lambda shown: getattr(shown, slot))
 
