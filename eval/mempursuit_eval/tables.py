@@ -105,7 +105,7 @@ def markdown(result: RunResult, metrics: Metrics) -> str:
     lines += ["", "## Backbones", ""]
     for f in result.options.frameworks:
         versions = ", ".join(f"{p} {v}" for p, v in result.versions[f].items())
-        facts = "; ".join(f"{name}: {value}" for name, value in result.facts[f].items())
+        facts = "; ".join(f"{name}: {_plain(v)}" for name, v in result.facts[f].items())
         lines.append(
             f"- {NAMES.get(f, f)} ({result.kinds[f]}): {versions}" + (f". {facts}" if facts else "")
         )
@@ -157,6 +157,12 @@ def _overlap(metrics: Metrics, framework: str, k: int, arm: str) -> str:
         ),
         "",
     )
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} ({_plain(v)})" for name, v in value.items())
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
 def _n(metrics: Metrics, category: str) -> int:
