@@ -95,10 +95,7 @@ def load_run(folder: Path) -> SavedRun:
         manifest = _json(folder / "manifest.json")
         metrics = _json(folder / "metrics.json")
         memories, questions, selections = (
-            [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-            for path in (
-                folder / f"{name}.jsonl" for name in ("memories", "questions", "selections")
-            )
+            json_lines(folder / f"{name}.jsonl") for name in ("memories", "questions", "selections")
         )
     except FileNotFoundError as error:
         raise DataError(
@@ -133,6 +130,12 @@ def load_run(folder: Path) -> SavedRun:
         raise DataError(
             f"{folder} was written by another version ({error!r}); run it again, stores are reused"
         ) from None
+
+
+def json_lines(path: Path) -> list[dict[str, Any]]:
+    """Read a JSON Lines file; only a line feed ends a line, whatever else a text holds."""
+    with path.open(encoding="utf-8", newline="\n") as file:
+        return [json.loads(line) for line in file]
 
 
 def _record(row: dict[str, Any]) -> MemoryRecord:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from statistics import fmean
 from typing import Any
 
 from mempursuit_eval.results import OVERALL
-from mempursuit_eval.saved import SavedRun
+from mempursuit_eval.saved import SavedRun, json_lines
 
 ACCURACY = "accuracy"
 
@@ -27,8 +26,7 @@ def answers(run: SavedRun) -> dict[str, dict[str, list[Any]]]:
     place = {q.id: n for n, q in enumerate(run.questions)}
     scores: dict[tuple[str, str, int], list[float]] = defaultdict(list)
     found: dict[str, dict[str, list[Any]]] = {f: {} for f in run.frameworks}
-    for line in (run.folder / "judged.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in json_lines(run.folder / "judged.jsonl"):
         framework, cell, n = row["framework"], f"{row['k']} {row['arm']}", place[row["question"]]
         of = found[framework].setdefault(cell, [None] * len(run.questions))
         if of[n] is None:
