@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -409,9 +410,25 @@ def test_installed_and_attached_a_search_is_read_once() -> None:
     assert retrieval.search_memory(QUERY, store) == ["b", "c"]
 
 
+def test_a_subclass_that_calls_super_is_read_by_the_nearest_handle() -> None:
+    class Fresh(Store):
+        pass
+
+    class Logged(Fresh):
+        def similarity_search_with_score_by_vector(self, *args: Any, **kwargs: Any) -> Any:
+            return super().similarity_search_with_score_by_vector(*args, **kwargs)
+
+    store = Logged()
+    own, everywhere = attach(store, k=1), install(Fresh)
+    assert texts(store) == ["b"]
+    assert texts(Logged()) == PICKED
+    assert [h.stats().searches for h in (own, everywhere)] == [1, 1]
+    own.detach()
+
+
 def test_install_without_langchain_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("langchain_community", "langchain"):
-        monkeypatch.setitem(__import__("sys").modules, name, None)
+    for package in ("langchain_community", "langchain"):
+        monkeypatch.setitem(sys.modules, f"{package}.vectorstores.faiss", None)
     with pytest.raises(ImportError, match="pip install langchain-community"):
         install()
 

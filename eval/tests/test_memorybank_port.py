@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from mempursuit_eval.backbones.memorybank import MemoryBankBackbone
 from mempursuit_eval.ports.memorybank import (
     FAISS,
     Document,
@@ -16,6 +18,7 @@ from mempursuit_eval.ports.memorybank import (
     neighbours,
     separate,
 )
+from mempursuit_eval.records import MemoryRecord
 
 
 @pytest.mark.parametrize(
@@ -146,15 +149,16 @@ def test_search_memory_shows_one_text_a_date_oldest_first(store: FAISS) -> None:
     assert (texts, dates) == (["six"], "2023-05-01")
 
 
-def test_chunks_of_one_date_are_joined_by_a_newline() -> None:
-    at = {"a": 0.0, "b": 50.0, "c": 1.0, "d": 99.0}
-    documents = {t: Document(t, {"source": s}) for t, s in zip("abcd", "2221", strict=True)}
+def test_dates_are_sorted_and_chunks_of_one_date_joined_by_a_newline() -> None:
+    at = {"a": 0.0, "b": 50.0, "c": 1.0, "d": 60.0, "e": 2.0}
+    dates = "22211"
+    documents = {t: Document(t, {"source": s}) for t, s in zip(at, dates, strict=True)}
     store = FAISS.from_documents(
         documents, lambda ts: np.array([[at.get(t, 0.0)] for t in ts], dtype=np.float32), 1
     )
     store.chunk_size = 0  # no neighbours
-    assert store.runs([0, 2]) == [[0], [2]]
-    assert LocalMemoryRetrieval(top_k=2).search_memory("?", store) == (["a\nc"], "2")
+    assert store.runs([4, 0, 2]) == [[0], [2], [4]]
+    assert LocalMemoryRetrieval(top_k=3).search_memory("?", store) == (["e", "a\nc"], "1, 2")
 
 
 def test_a_search_changes_no_stored_text(store: FAISS) -> None:
@@ -175,3 +179,40 @@ def test_a_saved_store_reads_the_same(store: FAISS, tmp_path: Path) -> None:
     assert again.similarity_search_with_score("3.1", 3) == store.similarity_search_with_score(
         "3.1", 3
     )
+
+
+class LineEncoder:
+    """Places texts such as "memory 3.5" on a line."""
+
+    name, dimension = "line", 1
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.array([[float(text.split()[-1])] for text in texts], np.float32)
+
+
+def test_the_backbone_stores_sessions_oldest_first(tmp_path: Path) -> None:
+    places = {
+        "c/o0": (2, 9.0),
+        "c/o1": (1, 4.0),
+        "c/o2": (2, 2.0),
+        "c/o3": (1, 3.0),
+        "c/o4": (1, 8.0),
+    }
+    records = [
+        MemoryRecord(i, f"memory {x}", "Ada", session, datetime(2024, 5, session, 9, 30))
+        for i, (session, x) in places.items()
+    ]
+    MemoryBankBackbone(LineEncoder(), tmp_path).fill(records)
+    backbone = MemoryBankBackbone(LineEncoder(), tmp_path)
+    labels = backbone.target.index_to_docstore_id
+    assert list(labels.values()) == ["c/o1", "c/o3", "c/o4", "c/o0", "c/o2"]
+
+    pool = backbone.pool("where is 8.6")
+    assert pool.ids == ["c/o0", "c/o4", "c/o1", "c/o3", "c/o2"]
+    assert pool.texts[0] == "memory 9.0"
+    # c/o0 (label 3) takes in label 4 of its session; labels 2 and 1 are another session's.
+    assert backbone.context(pool, [0]) == ["c/o0", "c/o2"]
+    # c/o3 (label 1) looks nowhere.
+    assert backbone.context(pool, [0, 3]) == ["c/o3", "c/o0", "c/o2"]
+    assert backbone.expands
+    assert backbone.kind == "port"

@@ -60,8 +60,8 @@ class MemoryBankBackbone(Backbone):
         """Return the ids of the chunks that the chosen seeds grow into, oldest date first."""
         store = self.target
         seeds = [self._labels[str(pool.ids[i])] for i in positions]
-        runs = sorted(store.runs(seeds), key=store.source_of)
-        return [store.index_to_docstore_id[label] for run in runs for label in run]
+        # `fill` stores oldest first, so the reader's order by date is label order.
+        return [store.index_to_docstore_id[label] for run in store.runs(seeds) for label in run]
 
     def facts(self) -> dict[str, Any]:
         """Return what this port fixes."""
