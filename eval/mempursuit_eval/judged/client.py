@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import logging
 import os
 import random
 import re
@@ -34,7 +35,7 @@ TIMEOUT = 600.0  # seconds; a small model on a CPU takes its time
 IN_A_ROW = 20  # calls that fail for good one after another before the run stops
 _NO_KEY = "no-key"  # servers that need no key accept any
 _SHORTEST_SECRET = 8  # characters; a shorter "key" is a placeholder and may be a common word
-_HIDDEN = "***"
+_HIDDEN = "[key]"
 _HOPELESS = {401, 403, 404}  # wrong key, no access, no such model: no other call will fare better
 _BUSY = {429, 503}
 _AGAIN = {408, 409, 425, *_BUSY}
@@ -122,6 +123,8 @@ class Chat:
         self._refused = 0
         self._patience_with_refusals = 3 + concurrency
         self._failed_in_a_row = 0
+        for name in ("openai", "httpx", "httpx2"):  # a line a call, with the address as given
+            logging.getLogger(name).setLevel(logging.WARNING)
         # Its own retries are off: they give up on long Retry-After and wait without jitter there.
         self._client = openai.OpenAI(
             api_key=key or _NO_KEY, base_url=url, max_retries=0, timeout=timeout
@@ -153,8 +156,11 @@ class Chat:
         return reply
 
     def stop(self) -> None:
-        """Let waiting calls fail at once and cut off those on their way."""
+        """Send nothing any more: waits end as failed calls; what is on its way may still come."""
         self._stopped.set()
+
+    def close(self) -> None:
+        """Close its connections."""
         self._client.close()
 
     def scrub(self, text: str) -> str:

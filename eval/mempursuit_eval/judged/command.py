@@ -28,7 +28,7 @@ def check(options: JudgeOptions) -> None:
     """
     Prompts.chosen(options)
     if not options.dry_run:
-        Chat(options.base_url).stop()
+        Chat(options.base_url).close()
 
 
 def show_plan(result: RunResult, options: JudgeOptions, console: Console) -> None:
@@ -63,10 +63,13 @@ def judge_run(
         chat = Chat(options.base_url, policy or RetryPolicy(), options.concurrency)
         caller = Caller(cache, chat)
         with JudgeProgress(len(cases), caller.spent, console, options.prices) as progress:
-            judgements = judge_all(
-                stages, cases, caller, options.concurrency, progress.tick, chat.stop
-            )
-        chat.stop()
+
+            def stop() -> None:
+                chat.stop()
+                console.print("stopping; replies on their way are kept, Ctrl-C leaves them behind")
+
+            judgements = judge_all(stages, cases, caller, options.concurrency, progress.tick, stop)
+        chat.close()
     write_judged(
         out,
         judgements,

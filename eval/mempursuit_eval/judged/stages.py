@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import queue
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Literal
 
@@ -226,24 +227,47 @@ def judge_all(
 ) -> list[Judgement]:
     """Answer and judge every case, at most `concurrency` calls at a time.
 
-    `done` is told of each as it comes; `stop` is called before an error leaves, to cut off the
-    calls on their way.
+    `done` is told of each as it comes. Before an error (or Ctrl-C) leaves, `stop` is called, and
+    calls on their way are waited for: they are paid. A second Ctrl-C leaves them behind.
 
     Raises:
         EndpointError: no call can succeed.
     """
-    pool = ThreadPoolExecutor(concurrency, thread_name_prefix="judge")
+    halted, lock = threading.Event(), threading.Lock()
+    todo = iter(enumerate(cases))
+    finished: queue.SimpleQueue[tuple[int, Judgement | BaseException]] = queue.SimpleQueue()
+
+    def work() -> None:
+        while not halted.is_set():
+            with lock:
+                n, case = next(todo, (-1, None))
+            if case is None:
+                return
+            try:
+                finished.put((n, stages.judge(case, caller)))
+            except BaseException as error:
+                finished.put((n, error))
+
+    # Daemons, and no executor: an executor's threads would hold up the second Ctrl-C.
+    workers = [
+        threading.Thread(target=work, name=f"judge-{n}", daemon=True) for n in range(concurrency)
+    ]
+    for worker in workers:
+        worker.start()
+    found: dict[int, Judgement] = {}
     try:
-        place = {pool.submit(stages.judge, case, caller): n for n, case in enumerate(cases)}
-        found: dict[int, Judgement] = {}
-        for future in as_completed(place):
-            found[place[future]] = judgement = future.result()
-            done(judgement)
+        while len(found) < len(cases):
+            n, outcome = finished.get()
+            if isinstance(outcome, BaseException):
+                raise outcome
+            found[n] = outcome
+            done(outcome)
     except BaseException:
+        halted.set()
         stop()
+        for worker in workers:
+            worker.join()
         raise
-    finally:
-        pool.shutdown(cancel_futures=True)
     return [found[n] for n in range(len(cases))]
 
 
