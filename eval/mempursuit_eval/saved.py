@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +120,7 @@ def load_run(folder: Path) -> SavedRun:
             folder,
             manifest,
             metrics,
-            {m["id"]: _record(m) for m in memories},
+            {m["id"]: MemoryRecord.from_row(m) for m in memories},
             tuple(_question(q) for q in questions),
             {q["id"]: q["conversation"] for q in questions},
             chosen,
@@ -136,17 +135,6 @@ def json_lines(path: Path) -> list[dict[str, Any]]:
     """Read a JSON Lines file; only a line feed ends a line, whatever else a text holds."""
     with path.open(encoding="utf-8", newline="\n") as file:
         return [json.loads(line) for line in file]
-
-
-def _record(row: dict[str, Any]) -> MemoryRecord:
-    return MemoryRecord(
-        row["id"],
-        row["text"],
-        row["speaker"],
-        row["session"],
-        datetime.fromisoformat(row["when"]),
-        tuple(row["evidence"]),
-    )
 
 
 def _question(row: dict[str, Any]) -> Question:

@@ -23,17 +23,7 @@ def write_run(result: RunResult, metrics: Metrics, data: Path, embedder: str) ->
     _json(out / "manifest.json", manifest(result, data, embedder))
     _lines(
         out / "memories.jsonl",
-        (
-            {
-                "id": r.id,
-                "session": r.session,
-                "speaker": r.speaker,
-                "when": r.when.isoformat(),
-                "evidence": r.evidence,
-                "text": r.text,
-            }
-            for r in result.records.values()
-        ),
+        (r.as_row() for r in result.records.values()),
     )
     _lines(
         out / "questions.jsonl",

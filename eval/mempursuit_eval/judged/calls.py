@@ -6,11 +6,11 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any
 
 from mempursuit_eval.judged.tokens import Usage
 
-Stage = Literal["answer", "verdict"]
+Stage = str  # "answer", "verdict", or "write FRAMEWORK"
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,16 @@ class Request:
             self.stage, self.model, self.temperature, self.max_tokens, self.repeat, self.prompt,
         ]  # fmt: skip
         return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The messages to send."""
+        return [{"role": "user", "content": self.prompt}]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is sent besides the model and the messages, under OpenAI's first names for it."""
+        return {"max_tokens": self.max_tokens, "temperature": self.temperature}
 
 
 @dataclass(frozen=True)

@@ -75,9 +75,11 @@ class Dialect:
 
     def parameters(self, request: Request) -> dict[str, Any]:
         """Return the parameters of `request` in this dialect."""
-        found: dict[str, Any] = {self.limit: request.max_tokens}
-        if self.temperature:
-            found["temperature"] = request.temperature
+        found = request.parameters
+        if "max_tokens" in found:
+            found[self.limit] = found.pop("max_tokens")
+        if not self.temperature:
+            found.pop("temperature", None)
         return found
 
     def after(self, refusal: str) -> Dialect:
@@ -177,7 +179,7 @@ class Chat:
         try:
             done = self._client.chat.completions.create(
                 model=request.model,
-                messages=[{"role": "user", "content": request.prompt}],
+                messages=request.messages,
                 **dialect.parameters(request),
             )
         except openai.APITimeoutError:

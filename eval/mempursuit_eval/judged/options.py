@@ -60,10 +60,15 @@ def judge_options(
             if given:
                 raise ValueError(f"{option}: needs --answerer, the model that is to answer")
         return None
-    return JudgeOptions(answerer, judge, dry_run=dry_run, prices=_prices(prices), **rest)
+    return JudgeOptions(answerer, judge, dry_run=dry_run, prices=parse_prices(prices), **rest)
 
 
-def _prices(text: str | None) -> tuple[float, float] | None:
+def parse_prices(text: str | None) -> tuple[float, float] | None:
+    """Return `--prices` as numbers.
+
+    Raises:
+        ValueError: it is not two numbers.
+    """
     if text is None:
         return None
     try:
