@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from mempursuit_eval.analyses.cli import app as analyse_app
+from mempursuit_eval.console import err as _err
+from mempursuit_eval.console import numbers, plain_errors, words
 
 app = typer.Typer(
     help="Measure, on the same stores and pools, what MemPursuit changes.",
@@ -19,11 +19,11 @@ app = typer.Typer(
 )
 download_app = typer.Typer(help="Fetch data sets that may not be shipped.", no_args_is_help=True)
 app.add_typer(download_app, name="download")
+app.add_typer(analyse_app, name="analyse")
 
 JUDGED = "Answers and verdicts"  # heading of its options in --help
 
 _out = Console()
-_err = Console(stderr=True)
 
 
 @app.callback()
@@ -157,9 +157,9 @@ def run(
     from mempursuit_eval.tables import WIDTH, terminal_table
     from mempursuit_eval.writing import write_run
 
-    with _plain_errors():
+    with plain_errors():
         path = bundled_path() if data == "bundled" else Path(data)
-        options = Options(_words(frameworks), _numbers(k), memories, _words(selectors), out)
+        options = Options(words(frameworks), numbers(k), memories, words(selectors), out)
         judging = judge_options(
             answerer=answerer,
             judge=judge,
@@ -198,7 +198,7 @@ def run(
         console.print(ranking_table(result, leads(result)))
     console.print(f"Written to {out}/: table.md, metrics.json, selections.jsonl, manifest.json")
     if judging:
-        with _plain_errors():
+        with plain_errors():
             judge_run(result, judging, _err)
             print_report(out, _out if _out.is_terminal else Console(width=WIDE))
 
@@ -224,7 +224,7 @@ def report(
 
     asked = {"md": markdown, "csv": csv, "tex": latex}
     forms = [form for form, wanted in asked.items() if wanted]
-    with _plain_errors():
+    with plain_errors():
         written = write_report(folder, forms if forms or html else list(asked))
         if html:
             written.append(write_html(folder))
@@ -240,44 +240,7 @@ def locomo(
     """Fetch LoCoMo's official file and check it."""
     from mempursuit_eval.download import LOCOMO_LICENSE, LOCOMO_URL, download_locomo
 
-    with _plain_errors():
+    with plain_errors():
         path = download_locomo(to, url or LOCOMO_URL)
     _out.print(LOCOMO_LICENSE)
     _out.print(f"mempursuit-eval run --data {path}", soft_wrap=True)
-
-
-@contextmanager
-def _plain_errors() -> Iterator[None]:
-    """Turn errors a user can act on into one line; anything else keeps its traceback."""
-    from mempursuit_eval.backbones import BackboneUnavailableError
-    from mempursuit_eval.download import DownloadError
-    from mempursuit_eval.encoders import EncoderUnavailableError
-    from mempursuit_eval.judged.errors import EndpointError
-    from mempursuit_eval.selectors import SelectorUnavailableError
-
-    try:
-        yield
-    except (
-        ValueError,
-        BackboneUnavailableError,
-        DownloadError,
-        EncoderUnavailableError,
-        EndpointError,
-        SelectorUnavailableError,
-    ) as error:
-        _err.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        raise typer.Exit(2) from error
-    except KeyboardInterrupt:
-        _err.print("stopped; the same command goes on from here", markup=False)
-        raise typer.Exit(130) from None
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(sorted({int(word) for word in _words(text)}))
-    except ValueError:
-        raise ValueError(f"--k: budgets must be whole numbers, got {text!r}") from None
