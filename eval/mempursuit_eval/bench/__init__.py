@@ -1,0 +1,1 @@
+"""How long the pursuit takes, and what it adds to each framework's own search."""

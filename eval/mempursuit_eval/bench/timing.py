@@ -1,0 +1,114 @@
+"""Timing contenders against each other: same inputs, same run, in alternating order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Input = TypeVar("Input")
+
+# contender -> (n,) milliseconds; the i-th figures of all contenders are of one input, one moment
+Samples = dict[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Contender(Generic[Input]):
+    """Something to be timed.
+
+    Attributes:
+        name: key of its samples.
+        call: what is timed, on one input.
+        around: entered before the clock starts, left after it stopped.
+        parts: read inside `around` after the clock stopped: further figures of that call by name,
+            in ms, kept as samples of their own.
+    """
+
+    name: str
+    call: Callable[[Input], object]
+    around: Callable[[], AbstractContextManager[Any]] = nullcontext
+    parts: Callable[[], Mapping[str, float]] = dict
+
+
+def alternate(
+    contenders: Sequence[Contender[Input]],
+    inputs: Sequence[Input],
+    *,
+    rounds: int = 1,
+    warmup: int = 3,
+    tick: Callable[[int, int], None] = lambda done, total: None,
+) -> Samples:
+    """Time every contender on every input, `rounds` times over.
+
+    Contenders take turns on one input before the next comes, so what slows the machine for a while
+    slows all of them. Who begins rotates, and every other turn runs backwards, so nobody always
+    profits from what another left in the caches.
+
+    Args:
+        contenders: at least one; names (those of `parts` too) must differ.
+        inputs: at least one.
+        rounds: passes over `inputs`.
+        warmup: inputs every contender is called on before, untimed.
+        tick: told after each input how many of how many are done.
+
+    Raises:
+        ValueError: no contenders or inputs, or `rounds` below 1.
+    """
+    if not contenders or not inputs or rounds < 1:
+        raise ValueError("there must be at least one contender, one input and one round")
+    for given in inputs[:warmup]:
+        for contender in contenders:
+            _run(contender, given)
+    samples: dict[str, list[float]] = {}
+    total = rounds * len(inputs)
+    for turn in range(total):
+        first = turn % len(contenders)
+        order = [*contenders[first:], *contenders[:first]]
+        # The turns change direction once all have been first, or a rotation of two never would.
+        if turn // len(contenders) % 2:
+            order.reverse()
+        for contender in order:
+            for name, ms in _run(contender, inputs[turn % len(inputs)]).items():
+                samples.setdefault(name, []).append(ms)
+        tick(turn + 1, total)
+    uneven = [name for name, ms in samples.items() if len(ms) != total]
+    if uneven:
+        raise ValueError(f"every name must be given once a turn: {', '.join(uneven)}")
+    return {name: np.array(ms) for name, ms in samples.items()}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Median and 95th percentile of `n` samples, in the samples' unit."""
+
+    median: float
+    p95: float
+    n: int
+
+    @classmethod
+    def of(cls, samples: NDArray[np.float64]) -> Summary:
+        """Return the summary of (n,) samples."""
+        return cls(float(np.median(samples)), float(np.percentile(samples, 95)), len(samples))
+
+
+def added(samples: Samples, with_: str, without: str) -> Summary:
+    """Return the summary of what `with_` took longer than `without`, input by input."""
+    return Summary.of(samples[with_] - samples[without])
+
+
+def ratio(samples: Samples, of: str, to: str) -> float:
+    """Return the median, input by input, of `of`'s time in units of `to`'s."""
+    return float(np.median(samples[of] / samples[to]))
+
+
+def _run(contender: Contender[Input], given: Input) -> dict[str, float]:
+    with contender.around():
+        began = time.perf_counter()
+        contender.call(given)
+        ms = 1000 * (time.perf_counter() - began)
+        return {contender.name: ms, **contender.parts()}
