@@ -16,13 +16,13 @@ from typing import Any
 
 from mempursuit_adapters import Pool
 from mempursuit_eval.backbones import Backbone, backbone_class
-from mempursuit_eval.datasets import Conversation, DataError, Dataset
+from mempursuit_eval.datasets import Conversation, Dataset
 from mempursuit_eval.encoders import Encoder, MemoEncoder
 from mempursuit_eval.pools import load_pools, save_pools
 from mempursuit_eval.records import MemoryRecord
 from mempursuit_eval.selectors import ORDER, Selector, make_selector
+from mempursuit_eval.sources import MEMORY_KINDS, GivenMemories, MemorySource
 
-MEMORY_KINDS = ("observations", "turns")
 _FILLED = "filled"  # marks a store that was written to its end
 
 # tick(framework, conversation id, what, done, total)
@@ -89,12 +89,17 @@ class RunResult:
 
 
 def run(
-    dataset: Dataset, encoder: Encoder, options: Options, tick: Tick | None = None
+    dataset: Dataset,
+    encoder: Encoder,
+    options: Options,
+    tick: Tick | None = None,
+    source: MemorySource | None = None,
 ) -> RunResult:
     """Run every framework over every conversation.
 
     Stores and pools are kept under `options.out`; what an earlier run finished there, with the
-    same data, encoder and versions, is used again.
+    same data, encoder and versions, is used again. Memories are the data set's own of the kind
+    `options.memories`, unless `source` brings others.
 
     Raises:
         DataError: the data set has no memories of the wanted kind.
@@ -102,26 +107,20 @@ def run(
     """
     classes = {name: backbone_class(name) for name in options.frameworks}
     memo = MemoEncoder(encoder)
-    for conversation in dataset.conversations:
-        if not conversation.memories.get(options.memories):
-            raise DataError(f"{conversation.id} has no {options.memories} to fill a store with")
-    result = RunResult(
-        dataset,
-        options,
-        encoder.name,
-        {r.id: r for c in dataset.conversations for r in c.memories[options.memories]},
-    )
+    source = source or GivenMemories(options.memories)
+    source.check(dataset, options.frameworks)
+    result = RunResult(dataset, options, encoder.name, {})
     arms = [make_selector(name) for name in options.arms]
     for name, cls in classes.items():
-        result.stores[name] = f"stores/{name}-{_key(dataset, memo, options.memories, cls)}"
-        root = options.out / result.stores[name]
+        result.stores[name] = store_folder(dataset, memo, source, cls)
+        folders = conversation_folders(options.out / result.stores[name], dataset)
         result.versions[name] = cls.versions()
         result.kinds[name] = cls.kind
-        for n, conversation in enumerate(dataset.conversations):
-            folder = root / conversation_folder(n, conversation.id)
+        for folder, conversation in zip(folders, dataset.conversations, strict=True):
             result.chosen.extend(
-                _conversation(cls, memo, folder, conversation, options, arms, result, tick)
+                _conversation(cls, memo, folder, conversation, source, options, arms, result, tick)
             )
+        result.facts.setdefault(name, {}).update(source.facts(name, folders))
     return result
 
 
@@ -130,6 +129,7 @@ def _conversation(
     encoder: Encoder,
     folder: Path,
     conversation: Conversation,
+    source: MemorySource,
     options: Options,
     arms: Sequence[Selector],
     result: RunResult,
@@ -143,8 +143,8 @@ def _conversation(
     saved, noted = folder / "pools.npz", folder / "facts.json"
     backbone: Backbone | None = None
     if not saved.exists() or not noted.exists() or cls.expands:
-        report("fill", 0, 1)
-        backbone = _open(cls, encoder, folder, conversation.memories[options.memories])
+        backbone = _open(cls, encoder, folder, lambda new: source.fill(new, conversation, report))
+    result.records.update({r.id: r for r in source.records(folder, conversation)})
     try:
         if backbone is not None and not (saved.exists() and noted.exists()):
             pools: list[Pool] = []
@@ -174,24 +174,37 @@ def _conversation(
 
 
 def _open(
-    cls: type[Backbone], encoder: Encoder, folder: Path, records: Sequence[MemoryRecord]
+    cls: type[Backbone], encoder: Encoder, folder: Path, fill: Callable[[Backbone], None]
 ) -> Backbone:
     """Return the store of `folder`, written to its end."""
-    if not (folder / _FILLED).exists():
+    if not is_filled(folder):
         # A half-written store of an interrupted run cannot be told from a whole one: start over.
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         backbone = cls(encoder, folder)
         with closing(backbone):
-            backbone.fill(records)
+            fill(backbone)
         (folder / _FILLED).touch()
     return cls(encoder, folder)
 
 
-def _key(dataset: Dataset, encoder: Encoder, memories: str, cls: type[Backbone]) -> str:
-    """Return what a store depends on, shortened: another value is another folder."""
-    parts = [dataset.sha256, encoder.name, memories, cls.name, cls.kind, cls.versions()]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+def is_filled(folder: Path) -> bool:
+    """Return whether the store of a conversation was written to its end."""
+    return (folder / _FILLED).exists()
+
+
+def store_folder(
+    dataset: Dataset, encoder: Encoder, source: MemorySource, cls: type[Backbone]
+) -> str:
+    """Return the folder of a framework's stores, under a run's; named by what they depend on."""
+    parts = [dataset.sha256, encoder.name, source.key(cls.name), cls.name, cls.kind, cls.versions()]
+    key = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+    return f"stores/{cls.name}-{key}"
+
+
+def conversation_folders(root: Path, dataset: Dataset) -> list[Path]:
+    """Return the folder of every conversation's store under `root`."""
+    return [root / conversation_folder(n, c.id) for n, c in enumerate(dataset.conversations)]
 
 
 def conversation_folder(n: int, conversation: str) -> str:

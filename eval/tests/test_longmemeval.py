@@ -120,6 +120,16 @@ def test_dates_may_lack_weekday_and_time():
     assert parse_date("2023/05/20 02:21") == datetime(2023, 5, 20, 2, 21)
 
 
+def test_memories_it_does_not_have_are_named(tmp_path):
+    done = CliRunner().invoke(
+        app, ["run", "--data", str(write(tmp_path / "s.json")), "--out", str(tmp_path / "out"),
+              "--frameworks", "rag"],
+    )  # fmt: skip
+    assert done.exit_code == 2
+    assert "no observations" in done.stderr
+    assert "--memories: there are turns" in done.stderr
+
+
 def test_the_run_command_reads_it(tmp_path):
     data = write(tmp_path / "s.json")
     done = CliRunner().invoke(
