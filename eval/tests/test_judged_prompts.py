@@ -9,7 +9,7 @@ import pytest
 
 from mempursuit_eval.datasets import Conversation, Question
 from mempursuit_eval.judged.context import (
-    context_order,
+    ContextOrder,
     gold_text,
     human_date,
     reference_date,
@@ -37,7 +37,7 @@ QUESTION = Question("q", "Why?", "Because; it rained", "open-domain", frozenset(
 
 
 def test_memories_stand_oldest_first_with_readable_dates_and_nothing_else():
-    ids = context_order(["late", "also early", "early", "late"], RECORDS)
+    ids = ContextOrder(RECORDS)(["late", "also early", "early", "late"])
     assert ids == ("early", "also early", "late")
     assert show_memories(ids, RECORDS) == (
         "[Monday, 8 May 2023] Ada adopted a cat.\n"
@@ -47,7 +47,7 @@ def test_memories_stand_oldest_first_with_readable_dates_and_nothing_else():
 
 
 def test_the_order_of_choice_does_not_show():
-    one, two = (context_order(ids, RECORDS) for ids in (["late", "early"], ["early", "late"]))
+    one, two = (ContextOrder(RECORDS)(ids) for ids in (["late", "early"], ["early", "late"]))
     assert one == two
 
 

@@ -16,15 +16,19 @@ def human_date(when: datetime) -> str:
     return f"{when:%A}, {when.day} {when:%B} {when.year}"
 
 
-def context_order(ids: Iterable[str], records: Mapping[str, MemoryRecord]) -> tuple[str, ...]:
-    """Return the distinct ids oldest first; memories of one date keep the store's order.
+class ContextOrder:
+    """Puts memories oldest first; those of one date keep the store's order.
 
     Arms that chose the same set get the same context, whatever order they chose it in.
     """
-    wanted = set(ids)
-    return tuple(
-        sorted((i for i in records if i in wanted), key=lambda i: records[i].when)
-    )  # sorted() is stable
+
+    def __init__(self, records: Mapping[str, MemoryRecord]) -> None:
+        oldest_first = sorted(records.values(), key=lambda r: r.when)  # stable
+        self._place = {r.id: n for n, r in enumerate(oldest_first)}
+
+    def __call__(self, ids: Iterable[str]) -> tuple[str, ...]:
+        """Return the distinct ids in context order."""
+        return tuple(sorted(set(ids), key=self._place.__getitem__))
 
 
 def show_memories(ids: Iterable[str], records: Mapping[str, MemoryRecord]) -> str:

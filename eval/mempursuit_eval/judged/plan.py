@@ -75,10 +75,11 @@ def make_plan(
         reply = cache.get(request.key)
         first = request.key not in seen
         seen.add(request.key)
+        tokens = estimate_tokens(stages.memories(case))
         for n, cell in enumerate(case.cells):
             row = plan.cells.setdefault(cell, CellPlan())
             row.contexts += 1
-            row.context_tokens += estimate_tokens(stages.memories(case))
+            row.context_tokens += tokens
             row.kept += reply is not None
             row.new += reply is None and first and n == 0
             row.shared += reply is None and not (first and n == 0)

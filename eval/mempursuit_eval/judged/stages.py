@@ -12,7 +12,7 @@ from mempursuit_eval.datasets import Question
 from mempursuit_eval.judged.caller import Caller
 from mempursuit_eval.judged.calls import Reply, Request
 from mempursuit_eval.judged.context import (
-    context_order,
+    ContextOrder,
     gold_text,
     reference_date,
     show_memories,
@@ -112,11 +112,11 @@ class Prompts:
 def find_cases(result: RunResult, options: JudgeOptions) -> list[Case]:
     """Return the distinct contexts of a run, question by question, for every repeat."""
     asked = {q.id: q for q in _spread(result.dataset.questions, options.limit)}
+    in_order = ContextOrder(result.records)
     cells: dict[tuple[str, tuple[str, ...]], list[Cell]] = {}
     for c in result.chosen:
         if c.question in asked:
-            ids = context_order(c.ids, result.records)
-            cells.setdefault((c.question, ids), []).append((c.framework, c.k, c.arm))
+            cells.setdefault((c.question, in_order(c.ids)), []).append((c.framework, c.k, c.arm))
     place = {q: n for n, q in enumerate(asked)}
     found = sorted(cells.items(), key=lambda item: place[item[0][0]])
     return [
