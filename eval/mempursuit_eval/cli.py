@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from mempursuit_eval.analyses.cli import app as analyse_app
+from mempursuit_eval.bench.cli import app as bench_app
 from mempursuit_eval.console import err as _err
 from mempursuit_eval.console import numbers, plain_errors, words
 
@@ -20,8 +21,11 @@ app = typer.Typer(
 download_app = typer.Typer(help="Fetch data sets that may not be shipped.", no_args_is_help=True)
 app.add_typer(download_app, name="download")
 app.add_typer(analyse_app, name="analyse")
+app.add_typer(bench_app, name="bench")
 
 JUDGED = "Answers and verdicts"  # heading of its options in --help
+WRITTEN = "Memories by the frameworks' own writers"
+MODELS = "Calls of models"
 
 _out = Console()
 
@@ -47,7 +51,11 @@ def run(
     ] = "rag,mem0,mem0-paper,lightmem,simplemem,memorybank",
     k: Annotated[str, typer.Option("--k", help="Budgets, comma-separated.")] = "10,20",
     memories: Annotated[
-        str, typer.Option(help="What fills the stores: observations or turns.")
+        str,
+        typer.Option(
+            help="What fills the stores: the data set's observations or turns, or native: what "
+            "each framework's own writer makes of the turns with the model --writer."
+        ),
     ] = "observations",
     embedder: Annotated[
         str, typer.Option(help="wordllama, minilm, st:NAME or openai:NAME.")
@@ -62,6 +70,12 @@ def run(
     out: Annotated[Path, typer.Option(help="Folder for stores, figures and the table.")] = Path(
         "runs/default"
     ),
+    writer: Annotated[
+        str | None,
+        typer.Option(
+            help="Model that writes the memories, for --memories native.", rich_help_panel=WRITTEN
+        ),
+    ] = None,
     answerer: Annotated[
         str | None,
         typer.Option(help="Model that answers from the selected memories.", rich_help_panel=JUDGED),
@@ -79,7 +93,7 @@ def run(
         typer.Option(
             help="OpenAI-compatible endpoint; default: OPENAI_BASE_URL, else OpenAI's. The key "
             "comes from OPENAI_API_KEY.",
-            rich_help_panel=JUDGED,
+            rich_help_panel=MODELS,
         ),
     ] = None,
     answer_prompt: Annotated[
@@ -100,7 +114,7 @@ def run(
         int, typer.Option(help="Samples of every answer and verdict.", rich_help_panel=JUDGED)
     ] = 1,
     concurrency: Annotated[
-        int, typer.Option(help="Calls at a time, at most.", rich_help_panel=JUDGED)
+        int, typer.Option(help="Calls at a time, at most.", rich_help_panel=MODELS)
     ] = 8,
     temperature: Annotated[
         float, typer.Option(help="Of the answerer; the judge's is 0.", rich_help_panel=JUDGED)
@@ -129,26 +143,30 @@ def run(
         typer.Option(
             "--dry-run",
             help="Select, but call no model: print the calls and tokens it would take.",
-            rich_help_panel=JUDGED,
+            rich_help_panel=MODELS,
         ),
     ] = False,
     prices: Annotated[
         str | None,
         typer.Option(
             help="IN,OUT: price of a million tokens, to show cost as money too.",
-            rich_help_panel=JUDGED,
+            rich_help_panel=MODELS,
         ),
     ] = None,
 ) -> None:
     """Fill one store per framework and conversation, read it by every arm, print the table.
 
+    With --memories native each framework writes its memories itself, through the model --writer.
     With --answerer a model also answers from what every arm selected, and with --judge a model
     judges the answers; a stopped run goes on where it was.
     """
+    from contextlib import ExitStack
+
     from mempursuit_eval.datasets import bundled_path, load_dataset
     from mempursuit_eval.encoders import make_encoder
     from mempursuit_eval.judged.options import judge_options
     from mempursuit_eval.logs import log_to
+    from mempursuit_eval.native.options import writer_options
     from mempursuit_eval.progress import RunProgress
     from mempursuit_eval.ranking import has_rivals, leads, ranking_table
     from mempursuit_eval.results import compute_metrics
@@ -160,6 +178,15 @@ def run(
     with plain_errors():
         path = bundled_path() if data == "bundled" else Path(data)
         options = Options(words(frameworks), numbers(k), memories, words(selectors), out)
+        writing = writer_options(
+            memories,
+            writer,
+            options.frameworks,
+            base_url=base_url,
+            concurrency=concurrency,
+            dry_run=dry_run,
+            prices=prices,
+        )
         judging = judge_options(
             answerer=answerer,
             judge=judge,
@@ -172,7 +199,7 @@ def run(
             max_tokens=max_tokens,
             reference_date=reference_date,
             limit=limit,
-            dry_run=dry_run,
+            dry_run=dry_run and not (writing and answerer is None),
             prices=prices,
         )
         if judging:
@@ -185,8 +212,23 @@ def run(
         log_to(out)
         encoder = make_encoder(embedder)
         total = len(options.frameworks) * len(dataset.conversations)
-        with RunProgress(total, _err) as progress:
-            result = run_all(dataset, encoder, options, progress.tick)
+        with ExitStack() as stack:
+            source = None
+            if writing:
+                from mempursuit_eval.native.command import (
+                    native_memories,
+                    show_spent,
+                    show_writing_plan,
+                )
+
+                source = stack.enter_context(native_memories(writing, options))
+                stack.callback(show_spent, source, _err)
+                if dry_run:
+                    whole = show_writing_plan(source, dataset, encoder, options, _out)
+                    if not whole or not judging:
+                        return
+            with RunProgress(total, _err) as progress:
+                result = run_all(dataset, encoder, options, progress.tick, source)
         if judging and judging.dry_run:
             show_plan(result, judging, _out)
             return
@@ -230,6 +272,40 @@ def report(
             written.append(write_html(folder))
         print_report(folder, _out if _out.is_terminal else Console(width=WIDE))
     _out.print(f"Written: {', '.join(str(path) for path in written)}", soft_wrap=True)
+
+
+@app.command()
+def advise(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR_OR_STORE",
+            help="Folder of a run, or of memories.jsonl and questions.jsonl, or a file of memories "
+            '(one {"text": …} a line, optionally with id, embedding, session, conversation).',
+        ),
+    ],
+    questions: Annotated[
+        Path | None,
+        typer.Option(
+            help='One {"text": …} a line, optionally with gold (memory ids) or gold_sessions, '
+            "embedding, conversation; default: questions.jsonl beside the memories."
+        ),
+    ] = None,
+    framework: Annotated[
+        str | None, typer.Option(help="Of a run: whose pools are read; default: its first.")
+    ] = None,
+    k: Annotated[str, typer.Option("--k", help="Budgets, comma-separated.")] = "5,10,20",
+    pool: Annotated[int, typer.Option(help="Of a store: candidates a question.")] = 200,
+    embedder: Annotated[
+        str, typer.Option(help="Of a store without embeddings: wordllama, minilm, st:…, openai:….")
+    ] = "wordllama",
+) -> None:
+    """Say whether to switch pursuit on over your own store, and with which preset."""
+    from mempursuit_eval.advise.command import advice_text
+
+    with plain_errors():
+        text = advice_text(source, questions, framework, numbers(k), pool, embedder)
+    typer.echo(text)
 
 
 @download_app.command()
