@@ -34,6 +34,11 @@ def _import_package() -> tuple[ModuleType | None, str]:
 _package, _why_port = _import_package()
 
 
+def package() -> ModuleType | None:
+    """Return LightMem's module `lightmem.memory.lightmem`, None where it cannot be imported."""
+    return _package
+
+
 class LightMemBackbone(Backbone):
     """LightMem's Qdrant store on disk, written with its payloads; top 60 by cosine."""
 

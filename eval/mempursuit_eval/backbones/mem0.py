@@ -90,14 +90,18 @@ class Mem0Backbone(Backbone):
         """Return the versions of Mem0 and its store."""
         return {name: version(name) for name in ("mem0ai", "qdrant-client")}
 
-    def _user(self, record: MemoryRecord) -> str:
+    def user(self, speaker: str) -> str:
+        """Return the user whose store holds the memories about `speaker`."""
         return _ONE_USER
+
+    def open_users(self, speakers: Sequence[str]) -> None:
+        """Name whose memories are to be written, before any is."""
 
     def _write(self, records: Sequence[MemoryRecord]) -> None:
         ids = [str(uuid.uuid5(uuid.NAMESPACE_OID, r.id)) for r in records]
         payloads = [
             {
-                "user_id": self._user(r),
+                "user_id": self.user(r.speaker),
                 "role": "user",
                 "data": r.text,
                 "hash": hashlib.md5(r.text.encode()).hexdigest(),
@@ -134,9 +138,8 @@ class Mem0PaperBackbone(Mem0Backbone):
 
     def fill(self, records: Sequence[MemoryRecord]) -> None:
         """Write each record to its speaker's store."""
-        self._users = sorted({self._user(r) for r in records})
+        self.open_users([r.speaker for r in records])
         super().fill(records)
-        self._index.write_text(json.dumps(self._users))
 
     def pool(self, question: str) -> Pool:
         """Return what `search_across` picks from."""
@@ -146,8 +149,14 @@ class Mem0PaperBackbone(Mem0Backbone):
             )
         )
 
-    def _user(self, record: MemoryRecord) -> str:
-        return "_".join(record.speaker.split()) or "unknown"  # Mem0 allows no spaces in an id
+    def user(self, speaker: str) -> str:
+        """Return the user whose store holds the memories about `speaker`."""
+        return "_".join(speaker.split()) or "unknown"  # Mem0 allows no spaces in an id
+
+    def open_users(self, speakers: Sequence[str]) -> None:
+        """Name whose memories are to be written, before any is: one store each."""
+        self._users = sorted({self.user(speaker) for speaker in speakers})
+        self._index.write_text(json.dumps(self._users))
 
 
 class _EncoderEmbedder:

@@ -103,7 +103,7 @@ def _conversation(sample: dict[str, Any], _: int) -> Conversation:
             str(asked["question"]),
             str(asked[REFERENCE[kind]]),
             kind,
-            frozenset(session_of[i] for i in gold),
+            frozenset(s for i in gold if (s := session_of[i]) is not None),
             frozenset(gold),
             rubric=tuple(str(item) for item in asked["rubric"]),
         )
