@@ -246,6 +246,7 @@ def judge_all(
             try:
                 finished.put((n, stages.judge(case, caller)))
             except BaseException as error:
+                halted.set()
                 finished.put((n, error))
 
     # Daemons, and no executor: an executor's threads would hold up the second Ctrl-C.
