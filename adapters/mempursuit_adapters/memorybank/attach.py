@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from functools import partial
+from functools import lru_cache, partial
 from importlib import import_module
 from inspect import Signature, signature
 from typing import Any
@@ -250,6 +250,9 @@ class _Seeds:
         return choice
 
 
+_signature_of = lru_cache(maxsize=64)(signature)  # reading one takes as long as a small search
+
+
 def _signature(store: Any) -> Signature:
     """Return how the store's search by vector is called: (self, embedding, k, ...).
 
@@ -257,7 +260,7 @@ def _signature(store: Any) -> Signature:
     """
     for cls in type(store).__mro__:
         if _BY_VECTOR in vars(cls):
-            found = signature(vars(cls)[_BY_VECTOR])
+            found = _signature_of(vars(cls)[_BY_VECTOR])
             if "k" in found.parameters:
                 return found
     raise LookupError(f"{type(store).__name__}.{_BY_VECTOR} takes no argument k")

@@ -38,8 +38,10 @@ def seed_pool(store: Any, query: NDArray[np.float32], size: int, keep: Keep | No
         for j, label in enumerate(labels.tolist())
         if label != _NONE and (keep is None or keep(label, float(scores[j])))
     ]
-    ids: list[int] = labels[kept].tolist()
-    return Pool(ids, vectors[kept], row[0], scores[kept].tolist(), _texts(store, ids))
+    if len(kept) < len(labels):  # otherwise spare the copies
+        scores, labels, vectors = scores[kept], labels[kept], vectors[kept]
+    ids: list[int] = labels.tolist()
+    return Pool(ids, vectors, row[0], scores.tolist(), _texts(store, ids))
 
 
 class SeedIndex:
@@ -102,9 +104,11 @@ def document_of(store: Any, label: int) -> Any:
 
 def _texts(store: Any, ids: Sequence[int]) -> list[str]:
     """Return what the memories say, for `explain()`; empty unless they are at hand in memory."""
-    if not isinstance(getattr(getattr(store, "docstore", None), "_dict", None), dict):
+    documents = getattr(getattr(store, "docstore", None), "_dict", None)
+    if not isinstance(documents, dict):
         return []
     try:
-        return [document_of(store, label).page_content for label in ids]
+        names = store.index_to_docstore_id
+        return [documents[names[label]].page_content for label in ids]
     except (KeyError, AttributeError):  # an index and docstore that disagree
         return []
