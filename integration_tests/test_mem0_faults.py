@@ -309,6 +309,7 @@ def test_searches_survive_random_faults(
     chance = random.Random(20240607)
     numbers = np.random.default_rng(20240607)
     injected: Counter[str] = Counter()
+    asked: list[int] = []
     honest_read, honest_search = stores._READERS[QDRANT], memory.vector_store.search
     bad: list[Any] = [None, [], [1.0], [[1.0] * DIMENSION], ["a"] * DIMENSION, object(), "x", 7]
     bad += [[value] * DIMENSION for value in (0.0, float("nan"), float("inf"), 1e300, -1e-300)]
@@ -332,10 +333,13 @@ def test_searches_survive_random_faults(
         return None if hit("no answer", 0.02) else vectors
 
     def searching(**arguments: Any) -> Any:
-        if arguments["top_k"] > 200 and hit("wide search fails", 0.05):
+        # Mem0's own search, should ours have to fall back on it, is spared: it is the measure.
+        first = not asked
+        asked.append(arguments["top_k"])
+        if first and hit("wide search fails", 0.05):
             raise TimeoutError("too wide")
         hits = honest_search(**arguments)
-        if hit("doubled hits", 0.1):
+        if first and hit("doubled hits", 0.1):
             hits = hits[:5] + hits
         return hits
 
@@ -346,6 +350,7 @@ def test_searches_survive_random_faults(
     with adapter.attach(memory, near_duplicate=0.97, discount="auto") as handle:
         for n in range(searches):
             k = chance.choice((1, chance.randint(2, 30), chance.randint(2, 140)))
+            asked.clear()
             embedder = memory.embedding_model
             embedder.question = (1 + numbers.standard_normal(DIMENSION)).tolist()
             try:

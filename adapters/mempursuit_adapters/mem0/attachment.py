@@ -181,7 +181,10 @@ def _retrieve(call: Callable[..., Any], memory: Any, *args: Any, **kwargs: Any) 
     if not isinstance(read, PursuitRead) or (wide := read.widened(call, args, kwargs)) is None:
         return call(*args, **kwargs)
     try:
-        return call(*wide[0], **wide[1])
+        found = call(*wide[0], **wide[1])
+        if read.too_shallow(found):
+            found = call(*wide[0], **wide[1])
+        return found
     except Exception as error:
         if not read.narrow_down():
             raise
@@ -196,7 +199,10 @@ async def _retrieve_async(call: Callable[..., Any], memory: Any, *args: Any, **k
     if not isinstance(read, PursuitRead) or (wide := read.widened(call, args, kwargs)) is None:
         return await call(*args, **kwargs)
     try:
-        return await call(*wide[0], **wide[1])
+        found = await call(*wide[0], **wide[1])
+        if read.too_shallow(found):
+            found = await call(*wide[0], **wide[1])
+        return found
     except Exception as error:
         if not read.narrow_down():
             raise

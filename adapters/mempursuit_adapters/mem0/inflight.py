@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from mempursuit_adapters.patching import Patches
+from mempursuit_adapters.patching import Around, Patches
 from mempursuit_adapters.pool import Vector
 
 # The search this thread or task is in. Mem0's async search runs its steps in worker threads, which
@@ -46,7 +46,7 @@ class InFlight:
         """Make this the current search, and note the query vector as Mem0 embeds it."""
         token = _current.set(self)
         try:
-            with _listening(getattr(self.memory, "embedding_model", None)):
+            with listening(getattr(self.memory, "embedding_model", None), "embed", _embed):
                 yield
         finally:
             _current.reset(token)
@@ -58,21 +58,22 @@ def current() -> InFlight | None:
 
 
 _lock = threading.Lock()
-_listeners: dict[int, tuple[Patches, int]] = {}  # id(embedder) -> what to undo, searches in flight
+# (id of the owner, method) -> what to undo, how many searches are in flight
+_listeners: dict[tuple[int, str], tuple[Patches, int]] = {}
 
 
 @contextmanager
-def _listening(embedder: Any) -> Iterator[None]:
-    """Wrap `embedder.embed` as long as any search that uses it is in flight."""
-    key = id(embedder)
+def listening(owner: Any, name: str, around: Around) -> Iterator[None]:
+    """Wrap `owner.name` as long as any search that uses it is in flight."""
+    key = id(owner), name
     with _lock:
         patches, searches = _listeners.get(key, (None, 0))
         if patches is None:
             patches = Patches()
-            # An embedder that cannot be wrapped leaves the query vector unknown: the search then
-            # keeps Mem0's own order.
+            # What cannot be wrapped is not heard: without the query vector, the search keeps
+            # Mem0's own order.
             with suppress(Exception):
-                patches.method(embedder, "embed", _embed)
+                patches.method(owner, name, around)
         _listeners[key] = patches, searches + 1
     try:
         yield

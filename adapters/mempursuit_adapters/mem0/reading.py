@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from mempursuit_adapters.choice import Choice
-from mempursuit_adapters.mem0.inflight import InFlight
+from mempursuit_adapters.mem0.depth import Depth
+from mempursuit_adapters.mem0.inflight import InFlight, current, listening
 from mempursuit_adapters.mem0.pooling import as_pool, distinct
 from mempursuit_adapters.mem0.settings import Settings
 from mempursuit_adapters.reader import Reader
@@ -30,6 +31,7 @@ class PursuitRead(InFlight):
         top_k: how many results the user asked for, if that is known.
         narrow: the wide retrieval failed; these rows keep Mem0's own order.
         choice: what was picked.
+        depth: how far down the store it looks; None while nothing is widened.
     """
 
     settings: Settings = field(kw_only=True)
@@ -37,6 +39,14 @@ class PursuitRead(InFlight):
     top_k: int | None = None
     narrow: bool = False
     choice: Choice | None = None
+    depth: Depth | None = None
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Also ask the store no deeper than the pool needs."""
+        store = getattr(self.memory, "vector_store", None)
+        with super().running(), listening(store, "search", _search_store):
+            yield
 
     def widened(
         self, call: Callable[..., Any], args: Sequence[Any], kwargs: Row
@@ -48,17 +58,29 @@ class PursuitRead(InFlight):
         """
         with suppress(Exception):
             bound = inspect.signature(call).bind(*args, **kwargs)
+            bound.apply_defaults()
             limit = bound.arguments.get("limit")
-            if isinstance(limit, int) and 0 < limit < self.settings.pool_size:
-                bound.arguments["limit"] = self.settings.pool_size
+            size = self.settings.pool_size
+            if isinstance(limit, int) and 0 < limit < size:
+                bound.arguments["limit"] = size
+                if isinstance(threshold := bound.arguments.get("threshold"), (int, float)):
+                    self.depth = Depth(self.memory.vector_store, size, threshold)
                 return bound.args, bound.kwargs
         return None
+
+    def too_shallow(self, rows: Any) -> bool:
+        """Say whether the widened retrieval must be repeated at Mem0's own depth."""
+        if self.depth is None or self.depth.sufficed(rows):
+            return False
+        self.replay = True
+        return True
 
     def narrow_down(self) -> bool:
         """After a wide retrieval that failed, say whether Mem0's own is worth a try.
 
         It is not if the failure came before Mem0 had embedded the query: width did not cause it.
         """
+        self.depth = None
         self.replay = self.narrow = self.query is not None
         return self.narrow
 
@@ -89,6 +111,13 @@ class PursuitRead(InFlight):
             if self.top_k is not None and len(rows) > self.top_k:
                 return {**found, "results": rows[: self.top_k]}
         return found
+
+
+def _search_store(call: Callable[..., Any], store: Any, *args: Any, **kwargs: Any) -> Any:
+    read = current()
+    if isinstance(read, PursuitRead) and read.depth and read.memory.vector_store is store:
+        return read.depth.search(call, *args, **kwargs)
+    return call(*args, **kwargs)
 
 
 def picked(choice: Choice | None, rows: Sequence[Row], k: int) -> list[Row]:

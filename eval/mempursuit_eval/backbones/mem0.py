@@ -8,7 +8,7 @@ import json
 import os
 import tempfile
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
@@ -28,6 +28,7 @@ os.environ.setdefault("MEM0_DIR", str(Path(tempfile.gettempdir()) / "mempursuit-
 from mem0 import Memory
 from mem0.utils.lemmatization import lemmatize_for_bm25
 from mem0.utils.spacy_models import get_nlp_full
+from qdrant_client import QdrantClient
 
 POOL_SIZE = 200  # top of the hybrid search
 PER_STORE = 30  # of each speaker's store
@@ -42,9 +43,13 @@ class Mem0Backbone(Backbone):
 
     name = "mem0"
 
-    def __init__(self, encoder: Encoder, folder: Path) -> None:
+    def __init__(
+        self, encoder: Encoder, folder: Path, store: Mapping[str, Any] | None = None
+    ) -> None:
+        """Open Mem0 over `store`, its `vector_store` block; by default Qdrant in `folder`."""
         super().__init__(encoder, folder)
-        self._memory = _open(encoder, folder)
+        self._store = store or _qdrant(folder, encoder.dimension)
+        self._memory = _open(encoder, folder, self._store)
 
     @property
     def target(self) -> Any:
@@ -63,7 +68,7 @@ class Mem0Backbone(Backbone):
         # Qdrant rounds vectors once more when it loads them: reopening makes a fresh store answer
         # exactly as it will in a later run.
         self.close()
-        self._memory = _open(self.encoder, self.folder)
+        self._memory = _open(self.encoder, self.folder, self._store)
 
     def pool(self, question: str) -> Pool:
         """Return what the attached memory picks from."""
@@ -77,13 +82,15 @@ class Mem0Backbone(Backbone):
         return {
             "signals": _signals(self._memory),
             "threshold": search["threshold"].default,
-            "store": "qdrant, local, on disk",
+            "store": self._store["provider"],
         }
 
     def close(self) -> None:
         """Close the history and release Qdrant's lock on the folder."""
         self._memory.close()
-        self._memory.vector_store.client.close()
+        client = getattr(self._memory.vector_store, "client", None)
+        if isinstance(client, QdrantClient):
+            client.close()
 
     @classmethod
     def versions(cls) -> dict[str, str]:
@@ -182,7 +189,17 @@ class _NoLlm:
         raise RuntimeError("the evaluator's Mem0 has no language model")
 
 
-def _open(encoder: Encoder, folder: Path) -> Any:
+def _qdrant(folder: Path, dimension: int) -> dict[str, Any]:
+    config = {
+        "path": str(folder / "qdrant"),
+        "collection_name": "memories",
+        "embedding_model_dims": dimension,
+        "on_disk": True,
+    }
+    return {"provider": "qdrant", "config": config}
+
+
+def _open(encoder: Encoder, folder: Path, store: Mapping[str, Any]) -> Any:
     folder.mkdir(parents=True, exist_ok=True)
     unused = {"provider": "openai", "config": {"api_key": "unused"}}  # replaced below
     memory = Memory.from_config(
@@ -190,15 +207,7 @@ def _open(encoder: Encoder, folder: Path) -> Any:
             "embedder": unused,
             "llm": unused,
             "history_db_path": str(folder / "history.db"),
-            "vector_store": {
-                "provider": "qdrant",
-                "config": {
-                    "path": str(folder / "qdrant"),
-                    "collection_name": "memories",
-                    "embedding_model_dims": encoder.dimension,
-                    "on_disk": True,
-                },
-            },
+            "vector_store": store,
         }
     )
     _commit_without_waiting(memory.vector_store)

@@ -32,3 +32,11 @@ def store_reader(store: Any) -> StoreReader | None:
     """Return the reader for `store`, or for the class it derives from, or None."""
     modules = (kind.__module__ for kind in type(store).__mro__)
     return next((_READERS[module] for module in modules if module in _READERS), None)
+
+
+def filters_before_cutting(store: Any) -> bool:
+    """Say whether fewer rows than asked for mean that `store` has no more that match.
+
+    FAISS and HNSW indexes of PostgreSQL cut first and filter then.
+    """
+    return store_reader(store) is qdrant.read
