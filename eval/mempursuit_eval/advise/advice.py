@@ -26,7 +26,7 @@ class Advice:
     Attributes:
         questions, with_gold: how many were read, and how many have gold evidence.
         pool_size: mean number of candidates.
-        geometry: the pools at the middle budget.
+        geometry: the pools, and their top K at the middle budget.
         kept: (preset, K) -> mean share of the framework's own top K that pursuit keeps.
         recall: K -> mean recall of the framework's own top K (0-1); empty without gold.
         change: (preset, K) -> change in recall.
@@ -66,7 +66,7 @@ def advise(asked: Iterable[Asked], budgets: Sequence[int]) -> Advice:
         sizes.append(len(native))
         found = triage(one.pool, native)
         if found.query is not None and len(found.rows) > 1:
-            vectors.append((found.query, np.stack(found.rows[: max(budgets)])))
+            vectors.append((found.query, np.stack(found.rows)))
         picked = {
             p: choose(one.pool, max(budgets), dials).positions for p, dials in PRESETS.items()
         }
@@ -85,11 +85,11 @@ def advise(asked: Iterable[Asked], budgets: Sequence[int]) -> Advice:
         change = {
             (p, k): compare_paired(recalls["", k], recalls[p, k]) for p in PRESETS for k in budgets
         }
-        mean = {p: np.mean([recalls[p, k] for k in budgets], axis=0) for p in ("", *PRESETS)}
+        mean = {arm: np.mean([recalls[arm, k] for k in budgets], axis=0) for arm in ("", *PRESETS)}
         overall = {p: compare_paired(mean[""], mean[p]) for p in PRESETS}
     geometry = measure_geometry(vectors, budgets[len(budgets) // 2])
     shares = {cell: float(np.mean(values)) for cell, values in kept.items()}
-    preset, why = _from_gold(overall, with_gold) if with_gold else _from_geometry(geometry, shares)
+    chosen, why = _from_gold(overall, with_gold) if with_gold else _from_geometry(geometry, shares)
     return Advice(
         len(sizes),
         with_gold,
@@ -100,9 +100,9 @@ def advise(asked: Iterable[Asked], budgets: Sequence[int]) -> Advice:
         {k: float(np.mean(recalls["", k])) for k in budgets} if with_gold else {},
         change,
         overall,
-        preset,
+        chosen,
         why,
-        _cautions(preset, change, with_gold),
+        _cautions(chosen, change, with_gold),
     )
 
 
@@ -140,8 +140,8 @@ def _from_geometry(
             "such stores the paper's rule lost evidence. Try it only with gold evidence at hand."
         )
     return CAREFUL, (
-        "nothing in the vectors speaks against it, and this preset lost little wherever it was "
-        "measured. Whether it gains anything here only gold evidence can tell."
+        "nothing in the vectors speaks against it, and this preset lost little on every store it "
+        "was measured on. Whether it gains anything here only gold evidence can tell."
     )
 
 
@@ -160,7 +160,7 @@ def _cautions(
     else:
         found.append(
             "Without gold evidence nobody can say whether the memories that come in are the ones "
-            "that were missing; twenty questions with their memories' ids already help."
+            "that were missing; a hundred questions with it show a change of about three points."
         )
     return tuple(found)
 

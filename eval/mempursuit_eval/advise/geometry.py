@@ -14,13 +14,13 @@ NEAR_DUPLICATE = 0.95  # the cosine at which the preset `auto` counts a repeat
 
 @dataclass(frozen=True)
 class Geometry:
-    """Means over questions, of the framework's own top K.
+    """Means over questions.
 
     Attributes:
         k: the budget looked at.
         best: cosine of the closest memory to the question.
-        nearest: cosine of each memory to the nearest other one of the top K.
-        pairwise: cosine between two memories of the top K.
+        pairwise: cosine between two memories of the whole pool.
+        nearest: of the framework's own top K, cosine of each memory to the nearest other one.
         effective_rank: exp of the entropy of the top K's spectrum: how many directions it really
             spans, between 1 and K (Roy and Vetterli, 2007).
         near_duplicates: share of memories whose nearest other is at NEAR_DUPLICATE or closer.
@@ -28,23 +28,24 @@ class Geometry:
 
     k: int
     best: float
-    nearest: float
     pairwise: float
+    nearest: float
     effective_rank: float
     near_duplicates: float
 
     @property
     def crowding(self) -> float:
-        """How much closer the top K are to each other than the best of them is to the question.
+        """How much closer any two memories are to each other than the best one is to the question.
 
-        Above zero the memories share more with one another than with the question (long raw
-        messages do): then what is left of the question is no guide to what is missing.
+        Above zero all memories share more with one another than with the question (long raw
+        messages do): then what is left of the question is no guide to what is missing. Repeats
+        of a few facts do not raise it, as the rest of the pool stays apart.
         """
         return self.pairwise - self.best
 
 
 def measure_geometry(pools: Sequence[tuple[np.ndarray, np.ndarray]], k: int) -> Geometry:
-    """Look at the first `k` of every (query (d,), candidates (P, d)); pools below 2 are left out.
+    """Look at every (query (d,), candidates (P, d)) of at least two candidates.
 
     Raises:
         ValueError: no pool has two memories.
@@ -53,7 +54,9 @@ def measure_geometry(pools: Sequence[tuple[np.ndarray, np.ndarray]], k: int) -> 
     for query, candidates in pools:
         if len(candidates) < 2:
             continue
-        M, q = unit_rows(candidates[: max(2, k)], "candidates"), unit(query, "query")
+        pool, q = unit_rows(candidates, "candidates"), unit(query, "query")
+        P, total = len(pool), pool.sum(axis=0)
+        M = pool[: max(2, k)]
         n = len(M)
         G = M @ M.T
         spectrum = np.linalg.eigvalsh(G) / n
@@ -62,9 +65,9 @@ def measure_geometry(pools: Sequence[tuple[np.ndarray, np.ndarray]], k: int) -> 
         nearest = away.max(axis=1)
         rows.append(
             (
-                float((M @ q).max()),
+                (pool @ q).max(),
+                (total @ total - P) / (P * (P - 1)),
                 nearest.mean(),
-                (G.sum() - n) / (n * (n - 1)),
                 np.exp(-(spectrum * np.log(spectrum)).sum()),
                 (nearest >= NEAR_DUPLICATE).mean(),
             )

@@ -14,7 +14,8 @@ WIDTH = 100
 def as_text(advice: Advice, what: str) -> str:
     """Return the advice; `what` says what was read."""
     g = advice.geometry
-    on = f'switch it on with preset="{advice.preset}"' if advice.preset else "leave it off"
+    verb = "switch it on with" if advice.with_gold else "try"
+    on = f'{verb} preset="{advice.preset}"' if advice.preset else "leave it off"
     gold = f"{advice.with_gold} with" if advice.with_gold else "none with"
     lines = [
         *_wrapped(f"Read: {what}. {advice.questions} questions, {gold} gold evidence."),
@@ -26,8 +27,8 @@ def as_text(advice: Advice, what: str) -> str:
             f"Pools: {advice.pool_size:.0f} memories on average. In the framework's own top {g.k} "
             f"a memory's nearest other lies at cosine {g.nearest:.2f}; they span "
             f"{g.effective_rank:.1f} of {g.k} directions; {100 * g.near_duplicates:.1f} % are "
-            f"near-duplicates. The best memory is at cosine {g.best:.2f} to the question, two of "
-            f"the top {g.k} at {g.pairwise:.2f} to each other: crowding {g.crowding:+.2f}, a risk "
+            f"near-duplicates. The best memory is at cosine {g.best:.2f} to the question, any two "
+            f"of the pool at {g.pairwise:.2f} to each other: crowding {g.crowding:+.2f}, a risk "
             "from 0 up."
         ),
         "",

@@ -127,7 +127,7 @@ def _write(
     **given: Any,
 ) -> None:
     """Measure, draw and write; `framework` None is the run's first, ALL all of them at once."""
-    from mempursuit_eval.analyses.figures import write_analysis
+    from mempursuit_eval.analyses.figures import styled, write_analysis
     from mempursuit_eval.saved import load_run
 
     with plain_errors():
@@ -144,7 +144,7 @@ def _write(
         found = analysis.measure(run, **given)
         name = analysis.__name__.rpartition(".")[2]
         written = write_analysis(
-            name, found, analysis.draw(found), to or folder / "analyses", forms
+            name, found, styled(analysis.draw, found), to or folder / "analyses", forms
         )
     for line in _gist(found):
         typer.echo(line)

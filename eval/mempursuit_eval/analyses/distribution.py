@@ -52,5 +52,6 @@ def draw_differences(
         )  # fmt: skip
     axis.axvline(0, color="black", linestyle="--", linewidth=1)
     axis.set(title=f"{title} (n = {values.size:,})", xlabel=axis_title, ylabel="questions")
-    axis.legend()
+    axis.set_ylim(top=1.35 * axis.get_ylim()[1])  # room for the legend
+    axis.legend(loc="upper left")
     return figure

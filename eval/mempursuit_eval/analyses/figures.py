@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import matplotlib as mpl
@@ -23,17 +24,21 @@ STYLE = {
     "legend.frameon": False,
     "svg.hashsalt": "mempursuit",  # the same numbers give the same file
 }
-CAPTION_WIDTH = 110
+CAPTION_PER_INCH = 20  # characters of a caption
 
 
 def panels(
     count: int, width: float = 3.2, height: float = 2.8, **shared: Any
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure with `count` panels in a row, each `width` × `height` inches."""
+    figure = Figure(figsize=(width * count, height), layout="constrained")
+    return figure, list(figure.subplots(1, count, squeeze=False, **shared)[0])
+
+
+def styled(draw: Callable[[dict[str, Any]], Figure], found: dict[str, Any]) -> Figure:
+    """Return draw(found) in the style of all figures."""
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(width * count, height), layout="constrained")
-        axes = figure.subplots(1, count, squeeze=False, **shared)[0]
-    return figure, list(axes)
+        return draw(found)
 
 
 def write_analysis(
@@ -46,19 +51,10 @@ def write_analysis(
     paths[0].write_text(text + "\n", encoding="utf-8")
     caption = found.get("setting")
     if caption:
-        figure.supxlabel(_wrapped(str(caption)), fontsize=7, color=NATIVE, x=0.01, ha="left")
+        width = int(CAPTION_PER_INCH * figure.get_figwidth())
+        figure.supxlabel(fill(str(caption), width), fontsize=7, color=NATIVE, x=0.01, ha="left")
     for form in formats:
         paths.append(folder / f"{name}.{form}")
         with mpl.rc_context(STYLE):
             figure.savefig(paths[-1], dpi=200, metadata={"Date": None} if form == "svg" else None)
     return paths
-
-
-def _wrapped(text: str) -> str:
-    lines, line = [], ""
-    for word in text.split():
-        if len(line) + len(word) > CAPTION_WIDTH:
-            lines.append(line)
-            line = ""
-        line = f"{line} {word}".strip()
-    return "\n".join([*lines, line])

@@ -63,5 +63,5 @@ def draw(found: dict[str, Any]) -> Figure:
             level = 100 * found["arms"][arm]["complete_coverage"][n]
             axis.axhline(level, color=colour, linestyle=line, label=label)
         axis.set(title=f"Complete coverage %, K = {k}", xlabel="λ (weight of relevance)")
-    axes[0].legend(loc="lower right")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     return figure
