@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from mempursuit_core.stopping import AdaptiveStop
 
 Floats = NDArray[np.floating[Any]]
+
+_PRECISIONS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def as_query(query: ArrayLike) -> Floats:
@@ -46,7 +49,12 @@ def unit(vector: Floats, name: str) -> NDArray[np.float64]:
     Raises:
         ValueError: `vector` has NaN or infinity, or is zero.
     """
-    row: NDArray[np.float64] = unit_rows(vector.reshape(1, -1), name, rows=False)[0]
+    values = vector.astype(np.float64)
+    squared = float(values @ values)
+    if 1e-200 < squared < 1e200:  # False for NaN
+        values /= sqrt(squared)
+        return values
+    row: NDArray[np.float64] = unit_rows(values.reshape(1, -1), name, rows=False)[0]
     return row
 
 
@@ -111,6 +119,8 @@ def _is_number(value: object) -> bool:
 
 
 def _as_floats(values: ArrayLike, name: str) -> Floats:
+    if isinstance(values, np.ndarray) and values.dtype in _PRECISIONS and values.flags.c_contiguous:
+        return values
     try:
         array = np.asarray(values)
         if array.dtype.kind == "c":
@@ -121,8 +131,5 @@ def _as_floats(values: ArrayLike, name: str) -> Floats:
         raise ValueError(
             f"{name} must be numbers of one shape (every vector of the same dimension): {error}"
         ) from None
-    if array.dtype == np.float16:
-        array = array.astype(np.float32)
-    elif array.dtype not in (np.float32, np.float64):
-        array = array.astype(np.float64)
-    return np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")
+    narrow = array.dtype == np.float16 or array.dtype == np.float32
+    return np.asarray(array, dtype=np.float32 if narrow else np.float64, order="C")

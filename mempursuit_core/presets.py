@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from mempursuit_core.stopping import AdaptiveStop
@@ -28,13 +28,12 @@ class Dials:
         stop: AdaptiveStop | None = None,
     ) -> Dials:
         """Return a copy in which every argument that is not None replaces the bundled value."""
-        given = {
-            "discount": discount,
-            "near_duplicate": near_duplicate,
-            "ridge": ridge,
-            "stop": stop,
-        }
-        return replace(self, **{name: value for name, value in given.items() if value is not None})
+        return Dials(
+            discount=self.discount if discount is None else discount,
+            near_duplicate=self.near_duplicate if near_duplicate is None else near_duplicate,
+            ridge=self.ridge if ridge is None else ridge,
+            stop=self.stop if stop is None else stop,
+        )
 
 
 PRESETS: dict[str, Dials] = {

@@ -1,11 +1,18 @@
-"""The pursuit itself: greedy residual selection with fully corrective refits (paper §3.2)."""
+"""`select` and `select_many`: checking what comes in, handing it to the kernels."""
 
 from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mempursuit_core.inputs import (
+    Floats,
     as_budget,
     as_candidates,
     as_query,
@@ -15,12 +22,8 @@ from mempursuit_core.inputs import (
     unit_rows,
 )
 from mempursuit_core.presets import Discount
-from mempursuit_core.refit import refit
 from mempursuit_core.selection import Selection
-from mempursuit_core.stopping import NUMERICAL_FLOOR, AdaptiveStop
-
-# Two copies of one memory have cosine 1 up to rounding, and must count as such.
-COSINE_TOLERANCE = 1e-12
+from mempursuit_core.stopping import AdaptiveStop
 
 
 def select(
@@ -34,6 +37,9 @@ def select(
     stop: AdaptiveStop | None = None,
 ) -> Selection:
     """Pick the `k` memories that together reconstruct `query` (paper §3, Appendix A.1).
+
+    Runs on one thread and releases the GIL while it computes. float32 pools are read as they
+    are; whatever their precision could get wrong is decided in float64.
 
     Args:
         query: (d,) embedding of the query; any length, it is normalised here.
@@ -55,72 +61,100 @@ def select(
     budget = as_budget(k)
     check_dials(ridge, discount, near_duplicate)
     check_stop(stop)
-    q_raw = as_query(query)
-    q = unit(q_raw, "query")
-    M = unit_rows(as_candidates(candidates, q_raw.shape[0]), "candidates")
-    P = M.shape[0]
-    n = min(budget, P)
-    b = _dots(M, q)
-    picked: list[int] = []
-    rest = np.ones(P, dtype=bool)
-    waiting = np.zeros(P, dtype=bool)
-    columns = np.zeros((n, P))
-    alpha = np.zeros(0)
-    explained = np.zeros(P)
-    scores, norms, gaps = np.zeros(n), np.zeros(n), np.zeros(n)
-    path = np.zeros((n, n))
-    previous, still = 1.0, 0
-    done = 0
-    vanished = False
-    for t in range(n):
-        gamma = _discount_at(t, discount, b)
-        score = b - gamma * explained
-        open_ = rest & ~waiting if (rest & ~waiting).any() else rest
-        if vanished:
-            best = int(np.argmax(open_))
-        else:
-            best = int(np.argmax(np.where(open_, score, -np.inf)))
-        scores[t] = score[best]
-        picked.append(best)
-        rest[best] = False
-        columns[t] = _dots(M, M[best])
-        if near_duplicate is not None:
-            waiting |= columns[t] >= near_duplicate - COSINE_TOLERANCE
-        G = columns[: t + 1][:, picked]
-        alpha = refit(G, b[picked], ridge, np.append(alpha, 0.0) if t else np.ones(1))
-        path[t, : t + 1] = alpha
-        r = q - alpha @ M[picked]
-        U = _dots(M, r)
-        explained = b - U
-        loss = float(r @ r)
-        vanished = loss <= NUMERICAL_FLOOR
-        level = float(alpha @ U[picked] - ridge * alpha @ alpha)
-        norms[t] = np.sqrt(loss)
-        gaps[t] = max(0.0, float(U[rest].max()) - level) if rest.any() else 0.0
-        done = t + 1
-        if stop is not None:
-            gain = (previous - loss) / max(previous, NUMERICAL_FLOOR)
-            still = still + 1 if gain <= stop.tolerance else 0
-            if still >= stop.patience:
-                break
-        previous = loss
-    return Selection(
-        np.array(picked, dtype=np.int64),
-        alpha.copy(),
-        scores[:done].copy(),
-        norms[:done].copy(),
-        gaps[:done].copy(),
-        path[:done, :done].copy(),
+    q = unit(as_query(query), "query")
+    M = as_candidates(candidates, q.shape[0])
+    if M.shape[0] == 0:
+        return Selection.empty()
+    dials = (
+        float(ridge),
+        -1.0 if discount == "auto" else float(discount),
+        2.0 if near_duplicate is None else float(near_duplicate),
+        *((0.0, 0) if stop is None else (float(stop.tolerance), int(stop.patience))),
     )
+    n = min(budget, M.shape[0])
+    found = _run(M, q, n, dials)
+    if not len(found[0]):
+        # NaN, infinity and zero rows are named here; rows of extreme length become usable.
+        found = _run(unit_rows(M, "candidates"), q, n, dials)
+    return Selection.from_path(*found)
 
 
-def _discount_at(t: int, discount: Discount, b: NDArray[np.float64]) -> float:
-    """Return γ for the pick made with `t` memories already selected (contract §3)."""
-    if discount == "auto":
-        return min(1.0, t / 8) * float(np.clip(0.75 * b.max(), 0.0, 1.0))
-    return float(discount)
+def select_many(
+    queries: Sequence[ArrayLike] | NDArray[Any],
+    pools: Sequence[ArrayLike] | NDArray[Any],
+    k: int,
+    *,
+    threads: int | None = None,
+    ridge: float = 1e-10,
+    discount: Discount = 1.0,
+    near_duplicate: float | None = None,
+    stop: AdaptiveStop | None = None,
+) -> list[Selection]:
+    """Answer many questions at once, over the cores; the same answers as one by one.
+
+    Args:
+        queries: n query embeddings, each (d,).
+        pools: n pools, each (P, d); P may differ.
+        threads: how many run at a time; None takes every core this process may use.
+        k, ridge, discount, near_duplicate, stop: as in :func:`select`, for all of them.
+
+    Raises:
+        ValueError: as in :func:`select`, with the number of the question in front; or `queries`
+            and `pools` differ in number, or `threads` is below 1.
+    """
+    if len(queries) != len(pools):
+        raise ValueError(
+            f"queries and pools must be of one number, got {len(queries)} and {len(pools)}"
+        )
+    if threads is None:
+        threads = _cores()
+    elif isinstance(threads, bool) or int(threads) != threads or threads < 1:
+        raise ValueError(f"threads must be a whole number of at least 1, got {threads!r}")
+    dials: dict[str, Any] = {
+        "ridge": ridge,
+        "discount": discount,
+        "near_duplicate": near_duplicate,
+        "stop": stop,
+    }
+    one = partial(_numbered, k=k, dials=dials)
+    questions = list(zip(range(len(queries)), queries, pools, strict=True))
+    if threads == 1 or len(questions) < 2:
+        return [one(question) for question in questions]
+    with ThreadPoolExecutor(min(int(threads), len(questions))) as workers:
+        return list(workers.map(one, questions))
 
 
-def _dots(M: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return M v, equal for equal rows to the last bit (BLAS treats the last rows differently)."""
-    return np.einsum("ij,j->i", M, v)
+def _numbered(
+    question: tuple[int, ArrayLike, ArrayLike], k: int, dials: dict[str, Any]
+) -> Selection:
+    number, query, pool = question
+    try:
+        return select(query, pool, k, **dials)
+    except ValueError as error:
+        raise ValueError(f"question {number}: {error}") from None
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this platform
+        return os.cpu_count() or 1
+
+
+def _run(
+    M: Floats, q: NDArray[np.float64], n: int, dials: tuple[float, float, float, float, int]
+) -> Any:
+    single = M.dtype == np.float32
+    # A bound of the scan's rounding error for unit vectors, summed in at least 16 parts.
+    rounding = (2.0**-23 if single else 2.0**-52) * (M.shape[1] / 16 + 16)
+    # Between these a sum of squares loses nothing that matters.
+    smallest, largest = (1e-25, 1e30) if single else (1e-250, 1e250)
+    return _kernel()(M, q, n, *dials, rounding, smallest, largest)
+
+
+@cache
+def _kernel() -> Any:
+    """Return the compiled pursuit; numba loads at the first call, longer than all else here."""
+    from mempursuit_core.kernels.pursue import pursue
+
+    return pursue

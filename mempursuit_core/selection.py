@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,39 @@ class Selection:
     scores: NDArray[np.float64]
     residual_norms: NDArray[np.float64]
     gaps: NDArray[np.float64]
-    # Row t is α after refit t; from the last row on α never changed again.
-    _weight_path: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
+    # α after pick t is row _refits[t] of _path, over the picks numbered _members; others have 0.
+    _refits: NDArray[np.int64]
+    _members: NDArray[np.int64]
+    _path: NDArray[np.float64]
 
-    def __post_init__(self) -> None:
-        for array in (self.indices, self.weights, self.scores, self.residual_norms, self.gaps):
-            array.setflags(write=False)
+    @classmethod
+    def empty(cls) -> Selection:
+        """Return the Selection of an empty pool."""
+        none = np.empty(0)
+        whole = np.empty(0, dtype=np.int64)
+        return cls.from_path(whole, none, none, none, whole, whole, np.empty((0, 0)))
+
+    @classmethod
+    def from_path(
+        cls,
+        indices: NDArray[np.int64],
+        scores: NDArray[np.float64],
+        residual_norms: NDArray[np.float64],
+        gaps: NDArray[np.float64],
+        refits: NDArray[np.int64],
+        members: NDArray[np.int64],
+        path: NDArray[np.float64],
+    ) -> Selection:
+        """Return the Selection of a whole pursuit.
+
+        Row refits[t] of `path` holds α after pick t, over the picks numbered `members`.
+        """
+        weights = np.zeros(len(indices))
+        if len(indices):
+            weights[members] = path[refits[-1]]
+        for array in (indices, weights, scores, residual_norms, gaps):
+            array.flags.writeable = False
+        return cls(indices, weights, scores, residual_norms, gaps, refits, members, path)
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -48,17 +75,17 @@ class Selection:
             ValueError: `k` is not a whole number of at least 1.
         """
         n = min(as_budget(k), len(self))
-        weights = np.zeros(n)
-        refits = min(n, len(self._weight_path))
-        if refits:
-            weights[:refits] = self._weight_path[refits - 1, :refits]
-        return Selection(
+        if n == 0:
+            return self
+        m = int(self._refits[n - 1]) + 1  # each refit brought one member
+        return Selection.from_path(
             self.indices[:n],
-            weights,
             self.scores[:n],
             self.residual_norms[:n],
             self.gaps[:n],
-            self._weight_path[:refits, :refits],
+            self._refits[:n],
+            self._members[:m],
+            self._path[:m, :m],
         )
 
     def __repr__(self) -> str:

@@ -99,6 +99,6 @@ def test_by_hand_two_facts_and_a_repeat() -> None:
 def test_by_hand_query_in_the_pool() -> None:
     found = select([0.0, 2.0], [[1.0, 0.0], [0.0, 5.0], [-1.0, 0.0]], 3, ridge=0.0)
     assert found.indices.tolist() == [1, 0, 2]  # the residual vanished: pool order
-    np.testing.assert_array_equal(found.weights, [1.0, 0.0, 0.0])
-    np.testing.assert_array_equal(found.residual_norms, [0.0, 0.0, 0.0])
-    np.testing.assert_array_equal(found.gaps, [0.0, 0.0, 0.0])
+    np.testing.assert_allclose(found.weights, [1.0, 0.0, 0.0], atol=1e-15)
+    np.testing.assert_allclose(found.residual_norms, 0.0, atol=1e-15)
+    np.testing.assert_allclose(found.gaps, 0.0, atol=1e-15)

@@ -1,0 +1,130 @@
+"""The picks that may carry weight, and everything the refit knows about them.
+
+A pick becomes a *member* when it can lower the objective, U > ν; the others keep weight 0 and are
+never looked at by the refit. There are as many refits as members at most.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mempursuit_core.kernels.jit import compiled
+from mempursuit_core.kernels.lazy import Pool
+from mempursuit_core.kernels.refit import refit
+from mempursuit_core.kernels.scan import copy, exact_product, squared_norm, subtract_row
+
+
+class Composition(NamedTuple):
+    """Arrays with room for c members."""
+
+    counts: NDArray[Any]  # (2,) number of members, size of the corral
+    rows: NDArray[Any]  # (c,) their pool index
+    picks: NDArray[Any]  # (c,) which pick each is
+    G: NDArray[Any]  # (c, c) their cosines, float64
+    b: NDArray[Any]  # (c,) their cosines to the query
+    alpha: NDArray[Any]  # (c,) the weights
+    corral: NDArray[Any]  # (c,) and L (c, c): see refit
+    L: NDArray[Any]
+    path: NDArray[Any]  # (c, c) row s is α after refit s
+    length: NDArray[Any]  # (c,) ‖Σ α m‖² after refit s
+
+
+@compiled
+def empty_composition(capacity: int) -> Composition:
+    """Return a Composition without members."""
+    return Composition(
+        np.zeros(2, np.int64),
+        np.empty(capacity, np.int64),
+        np.empty(capacity, np.int64),
+        np.empty((capacity, capacity)),
+        np.empty(capacity),
+        np.zeros(capacity),
+        np.empty(capacity, np.int64),
+        np.empty((capacity, capacity)),
+        np.zeros((capacity, capacity)),
+        np.empty(capacity),
+    )
+
+
+@compiled
+def with_room(c: Composition) -> Composition:
+    """Return the composition itself, or a copy with twice the room when it is full."""
+    n = c.counts[0]
+    if n < c.rows.shape[0]:
+        return c
+    wide = empty_composition(2 * n)
+    wide.counts[0], wide.counts[1] = c.counts[0], c.counts[1]
+    # Loops, because slice assignments are what numba compiles slowest.
+    for i in range(n):
+        wide.rows[i] = c.rows[i]
+        wide.picks[i] = c.picks[i]
+        wide.b[i] = c.b[i]
+        wide.alpha[i] = c.alpha[i]
+        wide.corral[i] = c.corral[i]
+        wide.length[i] = c.length[i]
+        for j in range(n):
+            wide.G[i, j] = c.G[i, j]
+            wide.L[i, j] = c.L[i, j]
+            wide.path[i, j] = c.path[i, j]
+    return wide
+
+
+@compiled
+def add_member(c: Composition, pool: Pool, i: int, pick: int, ridge: float) -> None:
+    """Let candidate i (exact by now) join, and refit the weights (paper Eq. 6)."""
+    M, inverse = pool.M, pool.inverse
+    rows, G, alpha, path = c.rows, c.G, c.alpha, c.path
+    n = c.counts[0]
+    for j in range(n):
+        k = rows[j]
+        cosine = exact_product(M, i, k) * inverse[i] * inverse[k]
+        G[n, j] = cosine
+        G[j, n] = cosine
+    G[n, n] = 1.0
+    c.b[n] = pool.b[i]
+    rows[n] = i
+    c.picks[n] = pick
+    c.counts[0] = n + 1
+    c.counts[1] = refit(G, c.b, n + 1, ridge, alpha, c.corral, c.counts[1], c.L, n)
+    for j in range(n + 1):
+        path[n, j] = alpha[j]
+
+
+@compiled
+def update_residual(
+    c: Composition, pool: Pool, r: NDArray[Any], drift: NDArray[Any], ridge: float
+) -> tuple[float, float]:
+    """Set r = q − Σ α m (paper Eq. 3) and drift[s] ≥ ‖r − r_s‖; return ‖r‖² and ν.
+
+    ν = Σ α_j U_j − λ‖α‖² (paper Eq. 14).
+    """
+    M, inverse = pool.M, pool.inverse
+    rows, G, b, alpha, path, length = c.rows, c.G, c.b, c.alpha, c.path, c.length
+    n = c.counts[0]
+    copy(pool.q, r)
+    nu = 0.0
+    own = 0.0
+    reach = np.empty(n)  # Gα
+    for j in range(n):
+        s = 0.0
+        for k in range(n):
+            s += G[j, k] * alpha[k]
+        reach[j] = s
+        own += alpha[j] * s
+        nu += alpha[j] * (b[j] - s - ridge * alpha[j])
+        if alpha[j] > 0.0:
+            subtract_row(M, rows[j], alpha[j] * inverse[rows[j]], r)
+    length[n - 1] = own
+    # Residual 0 is q itself, residual s + 1 comes from refit s; all differences lie in the span
+    # of the members, so G measures them.
+    drift[0] = np.sqrt(own)
+    for s in range(n - 1):
+        cross = 0.0
+        for j in range(s + 1):
+            cross += path[s, j] * reach[j]
+        drift[s + 1] = np.sqrt(max(0.0, own - 2.0 * cross + length[s]) + 1e-15)
+    drift[n] = 0.0
+    return squared_norm(r), nu

@@ -1,0 +1,147 @@
+"""Finding the best candidate without reading every memory (lazy greedy, with exact bounds).
+
+A utility known for an older residual still bounds today's: mᵀr ≤ mᵀr' + ‖r − r'‖ for a unit m.
+So only candidates whose bound reaches the best known score are read again. Scans run in the
+pool's precision; whoever could still win within their rounding is decided in float64.
+
+The functions unpack what they use of the tuples once: numba counts references at every attribute.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mempursuit_core.kernels.jit import compiled
+from mempursuit_core.kernels.scan import exact_product, exact_products, four_products
+
+# NEGLECTED picks had U ≤ ν, so they are no members of the composition.
+FREE, WAITING, SELECTED, NEGLECTED = 0, 1, 2, 3
+
+# Two copies of one memory have cosine 1 up to rounding, and must count as such.
+COSINE_TOLERANCE = 1e-12
+
+
+class Pool(NamedTuple):
+    """The candidates and what is known of them; P candidates of dimension d."""
+
+    M: NDArray[Any]  # (P, d) rows as handed in
+    q: NDArray[Any]  # (d,) the query, unit length, float64
+    inverse: NDArray[Any]  # (P,) 1/‖m‖
+    b: NDArray[Any]  # (P,) cosine to the query
+    value: NDArray[Any]  # (P,) utility for residual number `seen`
+    seen: NDArray[Any]  # (P,)
+    exact: NDArray[Any]  # (P,) residual number for which all three are float64 exact; −1: none
+    status: NDArray[Any]  # (P,) FREE, WAITING (near-duplicate of a pick), SELECTED or NEGLECTED
+    rounding: float  # bound of a scan's rounding error for unit vectors
+
+
+class Residual(NamedTuple):
+    """The current r = q − Σ α m (paper Eq. 3)."""
+
+    number: int  # 0 is q itself, s the residual after refit s
+    r: NDArray[Any]  # (d,) float64
+    scan: NDArray[Any]  # (d,) the same in the pool's precision
+    length: float  # ‖r‖
+    drift: NDArray[Any]  # drift[s] ≥ ‖r − r_s‖ for every s ≤ number
+
+
+@compiled
+def best_candidate(pool: Pool, residual: Residual, among: int, wb: float, wu: float) -> int:
+    """Return the candidate with the largest wb·b + wu·U, the smaller index on ties, or −1.
+
+    Only candidates with status ≤ `among` count. The winner's `b` and `value` are exact after this.
+    """
+    b, value, seen, status = pool.b, pool.value, pool.seen, pool.status
+    best, most = -1, -np.inf
+    for i in range(b.shape[0]):
+        s = wb * b[i] + wu * value[i]
+        if status[i] <= among and s > most:
+            best, most = i, s
+    if best < 0:
+        return best
+    make_exact(pool, residual, best)
+    score = wb * b[best] + wu * value[best]
+    refresh(pool, residual, among, wb, wu, score)
+    slack = pool.rounding * (wb + wu * residual.length)
+    now = residual.number
+    for i in range(b.shape[0]):
+        if (
+            wb * b[i] + wu * value[i] + slack >= score
+            and status[i] <= among
+            and seen[i] == now
+            and i != best
+        ):
+            make_exact(pool, residual, i)
+            s = wb * b[i] + wu * value[i]
+            if s > score or (s == score and i < best):
+                best, score = i, s
+    return best
+
+
+@compiled
+def refresh(pool: Pool, residual: Residual, among: int, wb: float, wu: float, score: float) -> None:
+    """Read again every candidate that might reach `score`, four rows at a time."""
+    M, inverse, b, value = pool.M, pool.inverse, pool.b, pool.value
+    seen, status = pool.seen, pool.status
+    drift, scan, now = residual.drift, residual.scan, residual.number
+    stale_slack = pool.rounding * (wb + 2.0 * wu)
+    fresh_slack = pool.rounding * (wb + wu * residual.length)
+    four = np.empty(4, np.int64)
+    filled = 0
+    last = b.shape[0] - 1
+    for i in range(last + 1):
+        if (
+            wb * b[i] + wu * (value[i] + drift[seen[i]]) + stale_slack > score
+            and status[i] <= among
+            and seen[i] != now
+        ):
+            four[filled] = i
+            filled += 1
+        if filled == 4 or (filled > 0 and i == last):
+            for c in range(filled, 4):
+                four[c] = four[0]
+            s = four_products(M, four[0], four[1], four[2], four[3], scan)
+            for c in range(filled):
+                k = four[c]
+                value[k] = s[c] * inverse[k]
+                seen[k] = now
+                score = max(score, wb * b[k] + wu * value[k] - fresh_slack)
+            filled = 0
+
+
+@compiled
+def make_exact(pool: Pool, residual: Residual, i: int) -> None:
+    """Bring b, utility and norm of candidate i to float64, for the current residual."""
+    if pool.exact[i] == residual.number:
+        return
+    along, missing, square = exact_products(pool.M, i, pool.q, residual.r)
+    inverse = 1.0 / np.sqrt(square)
+    pool.inverse[i] = inverse
+    pool.b[i] = along * inverse
+    pool.value[i] = missing * inverse
+    pool.seen[i] = residual.number
+    pool.exact[i] = residual.number
+
+
+@compiled
+def repeats_a_pick(pool: Pool, i: int, picks: NDArray[Any], t: int, threshold: float) -> bool:
+    """Tell whether candidate i has a cosine ≥ `threshold` to one of the first t picks."""
+    M, inverse, rounding = pool.M, pool.inverse, pool.rounding
+    threshold -= COSINE_TOLERANCE
+    for start in range(0, t, 4):
+        a, b = picks[start], picks[min(start + 1, t - 1)]
+        c, e = picks[min(start + 2, t - 1)], picks[min(start + 3, t - 1)]
+        s = four_products(M, a, b, c, e, M[i])
+        for n in range(min(4, t - start)):
+            j = picks[start + n]
+            both = inverse[i] * inverse[j]
+            if s[n] * both < threshold - rounding:
+                continue
+            if s[n] * both >= threshold + rounding:
+                return True
+            if exact_product(M, i, j) * both >= threshold:  # the scan cannot tell
+                return True
+    return False

@@ -1,0 +1,218 @@
+"""What happens: greedy residual selection with fully corrective refits (paper §3.2, Figure 6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mempursuit_core.kernels.composition import (
+    add_member,
+    empty_composition,
+    update_residual,
+    with_room,
+)
+from mempursuit_core.kernels.jit import compiled, entry_point
+from mempursuit_core.kernels.lazy import (
+    FREE,
+    NEGLECTED,
+    SELECTED,
+    WAITING,
+    Pool,
+    Residual,
+    best_candidate,
+    make_exact,
+    repeats_a_pick,
+)
+from mempursuit_core.kernels.scan import copy, relevance_scan
+
+NUMERICAL_FLOOR = 1e-12  # the paper's ε_num (Appendix A.1)
+AUTO = -1.0  # discount: the contract's formula
+OFF = 2.0  # near_duplicate: no cosine reaches it
+
+
+@entry_point
+def pursue(
+    M: NDArray[Any],
+    q: NDArray[Any],
+    n: int,
+    ridge: float,
+    discount: float,
+    near_duplicate: float,
+    tolerance: float,
+    patience: int,
+    rounding: float,
+    smallest: float,
+    largest: float,
+) -> tuple[
+    NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]
+]:
+    """Pick n of the P memories.
+
+    Args:
+        M: (P, d) rows of any length, float32 or float64, P ≥ 1; q: (d,) float64, unit length.
+        n: picks, 1 ≤ n ≤ P; ridge: λ.
+        discount: γ, or AUTO; near_duplicate: τ, or OFF.
+        tolerance, patience: adaptive stopping (Eq. 7); patience 0 spends the whole budget.
+        rounding: bound of a scan's rounding error for unit vectors.
+        smallest, largest: squared row norms outside these cannot be trusted in M's precision.
+
+    Returns:
+        (picks, scores, residual norms, gaps, refits, members, path): the first four and `refits`
+        of one entry a pick; refits[t] is the row of `path` that holds α after pick t, over the
+        picks listed in `members`. No picks at all: some row is not finite, zero or out of range.
+    """
+    pool, usable = read_pool(M, q, rounding, smallest, largest)
+    if not usable:
+        n = 0
+    picks, refits = np.empty(n, np.int64), np.empty(n, np.int64)
+    scores, norms, gaps = np.empty(n), np.empty(n), np.empty(n)
+    capacity = min(max(n, 1), 32)
+    composition = empty_composition(capacity)
+    r = q.copy()
+    scan = np.empty(M.shape[1], M.dtype)
+    copy(r, scan)
+    drift = np.zeros(n + 1)
+    residual = Residual(composition.counts[0], r, scan, 1.0, drift)
+    loss, previous, nu = 1.0, 1.0, -np.inf
+    top, still, done = 0.0, 0, 0
+    optimal = False
+    for t in range(n):
+        gamma = discount_at(t, discount, top)
+        best = next_pick(
+            pool, residual, picks, t, gamma, near_duplicate, t > 0 and loss <= NUMERICAL_FLOOR
+        )
+        utility = pool.value[best]
+        picks[t] = best
+        scores[t] = (1.0 - gamma) * pool.b[best] + gamma * utility
+        if t == 0:
+            top = pool.b[best]
+        pool.status[best] = NEGLECTED
+        joining, pick = (best, t) if utility > nu else (-1, -1)
+        while joining >= 0:  # once, unless an earlier pick that had no use has some now
+            pool.status[joining] = SELECTED
+            composition = with_room(composition)
+            add_member(composition, pool, joining, pick, ridge)
+            loss, nu = update_residual(composition, pool, r, drift, ridge)
+            copy(r, scan)
+            residual = Residual(composition.counts[0], r, scan, np.sqrt(loss), drift)
+            joining, pick = neglected_pick(pool, residual, picks, t, nu)
+        refits[t] = composition.counts[0] - 1
+        norms[t] = np.sqrt(loss)
+        gaps[t] = 0.0
+        if not optimal:
+            # The certificate (Theorem B.2). Once it is 0, no later pick can change α.
+            rival = best_candidate(pool, residual, WAITING, 0.0, 1.0)
+            if rival >= 0:
+                gaps[t] = max(0.0, pool.value[rival] - nu)
+            optimal = gaps[t] == 0.0
+        done = t + 1
+        if patience > 0:
+            gain = (previous - loss) / max(previous, NUMERICAL_FLOOR)
+            still = still + 1 if gain <= tolerance else 0
+            if still >= patience:
+                break
+        previous = loss
+    m = composition.counts[0]
+    return (
+        picks[:done],
+        scores[:done],
+        norms[:done],
+        gaps[:done],
+        refits[:done],
+        composition.picks[:m],
+        composition.path[:m, :m],
+    )
+
+
+@compiled
+def read_pool(
+    M: NDArray[Any], q: NDArray[Any], rounding: float, smallest: float, largest: float
+) -> tuple[Pool, bool]:
+    """Return the Pool after one pass over it, and whether every row can be trusted."""
+    P = M.shape[0]
+    scan = np.empty(M.shape[1], M.dtype)
+    copy(q, scan)
+    b, inverse = np.empty(P), np.empty(P)
+    relevance_scan(M, scan, b, inverse)
+    usable = True
+    for i in range(P):
+        if not smallest < inverse[i] < largest:  # NaN fails too
+            usable = False
+        inverse[i] = 1.0 / np.sqrt(inverse[i])
+        b[i] *= inverse[i]
+    seen, exact = np.zeros(P, np.int64), np.full(P, -1, np.int64)
+    status = np.full(P, FREE, np.int8)
+    return Pool(M, q, inverse, b, b.copy(), seen, exact, status, rounding), usable
+
+
+@compiled
+def discount_at(t: int, discount: float, top: float) -> float:
+    """Return γ for the pick made with t memories selected; `top` is max b (contract §3)."""
+    if discount != AUTO:
+        return discount
+    return min(1.0, t / 8.0) * min(max(0.75 * top, 0.0), 1.0)
+
+
+@compiled
+def next_pick(
+    pool: Pool,
+    residual: Residual,
+    picks: NDArray[Any],
+    t: int,
+    gamma: float,
+    near_duplicate: float,
+    vanished: bool,
+) -> int:
+    """Return the candidate with the largest score b − γ Σ G α = (1 − γ) b + γ U, made exact.
+
+    Near-duplicates of a pick are set aside until only they are left. Nothing missing any more:
+    pool order.
+    """
+    while True:
+        if vanished:
+            best = first_of(pool.status, FREE)
+        else:
+            best = best_candidate(pool, residual, FREE, 1.0 - gamma, gamma)
+        if best < 0 or near_duplicate == OFF:
+            break
+        make_exact(pool, residual, best)
+        if not repeats_a_pick(pool, best, picks, t, near_duplicate):
+            break
+        pool.status[best] = WAITING
+    if best < 0 and vanished:
+        best = first_of(pool.status, WAITING)
+    elif best < 0:
+        best = best_candidate(pool, residual, WAITING, 1.0 - gamma, gamma)
+    make_exact(pool, residual, best)
+    return best
+
+
+@compiled
+def first_of(status: NDArray[Any], wanted: int) -> int:
+    """Return the smallest index with this status, or −1."""
+    for i in range(status.shape[0]):
+        if status[i] == wanted:
+            return i
+    return -1
+
+
+@compiled
+def neglected_pick(
+    pool: Pool, residual: Residual, picks: NDArray[Any], t: int, nu: float
+) -> tuple[int, int]:
+    """Return one of the first t picks, and its number, that is no member and has U > ν by now.
+
+    Only the dials of contract §3 pick memories with U ≤ ν before the optimum.
+    """
+    status, value, seen, drift = pool.status, pool.value, pool.seen, residual.drift
+    best, number, most = -1, -1, nu + 1e-15
+    for s in range(t):
+        i = picks[s]
+        if status[i] != NEGLECTED or value[i] + drift[seen[i]] + 2.0 * pool.rounding <= most:
+            continue
+        make_exact(pool, residual, i)
+        if value[i] > most:
+            best, number, most = i, s, value[i]
+    return best, number

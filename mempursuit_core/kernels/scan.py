@@ -1,0 +1,95 @@
+"""Reading rows of the pool: the only code that touches all d numbers of a memory.
+
+Scans run in the pool's own precision, exact values in float64. A row's value never depends on
+where it stands: equal rows get equal bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mempursuit_core.kernels.jit import compiled, summing
+
+
+@summing
+def relevance_scan(M: NDArray[Any], q: NDArray[Any], b: NDArray[Any], norm: NDArray[Any]) -> None:
+    """Set b_i = m_iᵀq and norm_i = ‖m_i‖² of the rows as they are, in one pass over M (P, d)."""
+    P, d = M.shape
+    for i in range(P):
+        along = M.dtype.type(0)
+        square = M.dtype.type(0)
+        for j in range(d):
+            x = M[i, j]
+            along += x * q[j]
+            square += x * x
+        b[i] = along
+        norm[i] = square
+
+
+@summing
+def four_products(
+    M: NDArray[Any], i0: int, i1: int, i2: int, i3: int, v: NDArray[Any]
+) -> tuple[float, float, float, float]:
+    """Return m_iᵀv of four rows at once: v is loaded once, and four sums hide the latency."""
+    s0 = M.dtype.type(0)
+    s1 = M.dtype.type(0)
+    s2 = M.dtype.type(0)
+    s3 = M.dtype.type(0)
+    for j in range(M.shape[1]):
+        x = v[j]
+        s0 += M[i0, j] * x
+        s1 += M[i1, j] * x
+        s2 += M[i2, j] * x
+        s3 += M[i3, j] * x
+    return s0, s1, s2, s3
+
+
+@summing
+def exact_products(
+    M: NDArray[Any], i: int, q: NDArray[Any], r: NDArray[Any]
+) -> tuple[float, float, float]:
+    """Return m_iᵀq, m_iᵀr and ‖m_i‖² of row i as it is, accumulated in float64."""
+    along = 0.0
+    missing = 0.0
+    square = 0.0
+    for j in range(M.shape[1]):
+        x = np.float64(M[i, j])
+        along += x * q[j]
+        missing += x * r[j]
+        square += x * x
+    return along, missing, square
+
+
+@summing
+def exact_product(M: NDArray[Any], i: int, k: int) -> float:
+    """Return m_iᵀm_k of two rows as they are, accumulated in float64."""
+    s = 0.0
+    for j in range(M.shape[1]):
+        s += np.float64(M[i, j]) * np.float64(M[k, j])
+    return s
+
+
+@summing
+def subtract_row(M: NDArray[Any], i: int, weight: float, r: NDArray[Any]) -> None:
+    """Take weight · m_i off r, in float64."""
+    for j in range(M.shape[1]):
+        r[j] -= weight * np.float64(M[i, j])
+
+
+@summing
+def squared_norm(r: NDArray[Any]) -> float:
+    """Return ‖r‖²."""
+    s = 0.0
+    for j in range(r.shape[0]):
+        s += r[j] * r[j]
+    return s
+
+
+@compiled
+def copy(r: NDArray[Any], out: NDArray[Any]) -> None:
+    """Copy r into out, in out's precision."""
+    for j in range(r.shape[0]):
+        out[j] = r[j]
