@@ -1,4 +1,8 @@
-"""BEAM's own folders (Tavakoli et al., 2026): a chat, its probing questions and their rubrics."""
+"""BEAM's own folders (Tavakoli et al., 2026): a chat, its probing questions and their rubrics.
+
+An answer's score is the mean over its rubric's criteria, each 0, 0.5 or 1. The benchmark's own
+script differs in two points: it cuts 0.5 down to 0, and scores event ordering by Kendall's tau.
+"""
 
 from __future__ import annotations
 

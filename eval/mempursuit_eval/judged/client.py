@@ -36,6 +36,7 @@ IN_A_ROW = 20  # calls that fail for good one after another before the run stops
 _NO_KEY = "no-key"  # servers that need no key accept any
 _SHORTEST_SECRET = 8  # characters; a shorter "key" is a placeholder and may be a common word
 _HIDDEN = "[key]"
+_LIKE_A_KEY = re.compile(r"\b(sk-|Bearer\s+)[A-Za-z0-9_\-*.]{6,}")
 _HOPELESS = {401, 403, 404}  # wrong key, no access, no such model: no other call will fare better
 _BUSY = {429, 503}
 _AGAIN = {408, 409, 425, *_BUSY}
@@ -169,7 +170,11 @@ class Chat:
         """Return `text` without the key, should a server have echoed it."""
         for secret in self._secrets:
             text = text.replace(secret, _HIDDEN)
-        return re.sub(r"\b(sk-|Bearer\s+)[A-Za-z0-9_\-*.]{6,}", rf"\1{_HIDDEN}", text)
+        return text
+
+    def _explain(self, text: str) -> str:
+        """Return an error's text without the key and without what looks like one."""
+        return _LIKE_A_KEY.sub(rf"\1{_HIDDEN}", self.scrub(text))
 
     def _once(self, request: Request) -> Reply:
         if self._stopped.is_set():
@@ -194,7 +199,7 @@ class Chat:
                     return self._once(request)
             raise self._refusal(error) from None
         except (openai.OpenAIError, ValueError) as error:
-            raise _AgainError(self.scrub(f"a reply that is not JSON: {error}")) from None
+            raise _AgainError(self._explain(f"a reply that is not JSON: {error}")) from None
         self._answered = True
         return self._read(request, done)
 
@@ -220,7 +225,7 @@ class Chat:
     def _refusal(self, error: Any) -> Exception:
         """Return what to raise for a status of 400 or more."""
         status, code = error.status_code, str(getattr(error, "code", None) or "")
-        said = self.scrub(f"HTTP {status}: {_message(error)}")
+        said = self._explain(f"HTTP {status}: {_message(error)}")
         if status in _HOPELESS:
             return EndpointError(
                 f"{self.address} refuses: {said}. Is {KEY} right, and is the model served there?"
@@ -238,7 +243,7 @@ class Chat:
         return _AgainError(said, after)
 
     def _unreachable(self, error: Exception) -> Exception:
-        said = self.scrub(str(error.__cause__ or error))
+        said = self._explain(str(error.__cause__ or error))
         with self._lock:
             self._refused += 1
             hopeless = not self._answered and self._refused >= self._patience_with_refusals
