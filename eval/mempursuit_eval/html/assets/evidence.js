@@ -20,7 +20,7 @@ function memoryCard(report, question, memory, mark, places) {
       ...places.map((place) => el("span", {}, place)),
       star ? el("span", { class: `badge ${goldTurns.length ? "star" : "flat"}` }, star) : null),
     el("p", {}, text),
-    el("div", { class: "small" }, `session ${session} · ${day(when)} · ${speaker}` + (evidence.length ? ` · ${evidence.join(", ")}` : "")));
+    el("div", { class: "small" }, `${session === null ? "session not known" : `session ${session}`} · ${day(when)} · ${speaker}` + (evidence.length ? ` · ${evidence.join(", ")}` : "")));
 }
 
 const day = (when) => new Date(when).toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
