@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal
 from mempursuit_adapters import Pool, lightmem
 from mempursuit_adapters.patching import Patches
 from mempursuit_eval.backbones.base import Backbone
+from mempursuit_eval.backbones.local_qdrant import commit_without_waiting
 from mempursuit_eval.encoders.base import Encoder
 from mempursuit_eval.ports.lightmem import Embedder, open_memory
 from mempursuit_eval.records import MemoryRecord
@@ -52,6 +53,7 @@ class LightMemBackbone(Backbone):
             self._memory = open_package(_package, embedder, path, encoder.dimension)
         else:
             self._memory = open_memory(embedder, path, encoder.dimension)
+        commit_without_waiting(self._memory.embedding_retriever)
 
     @property
     def target(self) -> Any:

@@ -41,6 +41,7 @@ def alternate(
     *,
     rounds: int = 1,
     warmup: int = 3,
+    pause: float = 0.001,
     tick: Callable[[int, int], None] = lambda done, total: None,
 ) -> Samples:
     """Time every contender on every input, `rounds` times over.
@@ -54,6 +55,8 @@ def alternate(
         inputs: at least one.
         rounds: passes over `inputs`.
         warmup: inputs every contender is called on before, untimed.
+        pause: seconds slept before each call. On a busy machine a process that has just slept gets
+            a whole time slice; without it whatever `around` does would use up the contender's.
         tick: told after each input how many of how many are done.
 
     Raises:
@@ -63,7 +66,7 @@ def alternate(
         raise ValueError("there must be at least one contender, one input and one round")
     for given in inputs[:warmup]:
         for contender in contenders:
-            _run(contender, given)
+            _run(contender, given, 0)
     samples: dict[str, list[float]] = {}
     total = rounds * len(inputs)
     for turn in range(total):
@@ -72,8 +75,9 @@ def alternate(
         # The turns change direction once all have been first, or a rotation of two never would.
         if turn // len(contenders) % 2:
             order.reverse()
+        given = inputs[turn % len(inputs)]
         for contender in order:
-            for name, ms in _run(contender, inputs[turn % len(inputs)]).items():
+            for name, ms in _run(contender, given, pause).items():
                 samples.setdefault(name, []).append(ms)
         tick(turn + 1, total)
     uneven = [name for name, ms in samples.items() if len(ms) != total]
@@ -106,8 +110,9 @@ def ratio(samples: Samples, of: str, to: str) -> float:
     return float(np.median(samples[of] / samples[to]))
 
 
-def _run(contender: Contender[Input], given: Input) -> dict[str, float]:
+def _run(contender: Contender[Input], given: Input, pause: float) -> dict[str, float]:
     with contender.around():
+        time.sleep(pause)
         began = time.perf_counter()
         contender.call(given)
         ms = 1000 * (time.perf_counter() - began)
