@@ -240,6 +240,16 @@ def test_odd_replies_are_counted_by_kind_and_never_correct(run):
     assert "Empty answers" in report
 
 
+def test_progress_tells_time_left_and_tokens_where_there_is_no_terminal(run, monkeypatch):
+    monkeypatch.setattr("mempursuit_eval.judged.progress.LOG_EVERY", 0)
+    with ChatServer(reader) as server:
+        done = run(server, "--prices", "1000,0", "--concurrency", "1", k="5")
+        told = " ".join(done.stderr.split())
+        calls = len(server.requests)
+    assert "1/5 answers and verdicts, about 0 min left; 2 calls, 200 tokens in" in told
+    assert f"{calls} calls, {100 * calls:,} tokens in and {7 * calls} out, about" in told
+
+
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_calls_at_a_time_are_bounded(run, concurrency):
     together = threading.Barrier(concurrency)
