@@ -99,7 +99,9 @@ def manifest(result: RunResult, data: Path, embedder: str) -> dict[str, Any]:
                 **result.facts.get(name, {}),
                 "folder": result.stores[name],
                 "pick_ms": {
-                    arm: round(median(result.pick_ms[name, arm]), 3) for arm in options.arms
+                    arm: round(median(took), 3)
+                    for arm in options.arms
+                    if (took := result.pick_ms[name, arm])
                 },
             }
             for name in options.frameworks

@@ -7,10 +7,10 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from mempursuit_eval.analyses.figures import GAIN, LOSS, NATIVE, panels
+from mempursuit_eval.report.tables import framework_name
 from mempursuit_eval.results import OVERALL
 from mempursuit_eval.saved import SavedRun
 from mempursuit_eval.selectors import ORDER
-from mempursuit_eval.tables import NAMES
 
 PANELS = {"session_recall": "Gold-session recall %", "complete_coverage": "Complete coverage %"}
 
@@ -31,6 +31,7 @@ def measure(run: SavedRun, arm: str) -> dict[str, Any]:
         rows.append(
             {
                 "framework": framework,
+                "label": framework_name(run, framework),
                 "k": k,
                 "overlap": shared["overlap"],
                 **{m: {"without": without[m], "with": with_[m]} for m in PANELS},
@@ -53,9 +54,7 @@ def draw(found: dict[str, Any]) -> Figure:
     for n, row in enumerate(rows):
         left.text(100 * row["overlap"] + 1, n, f"{100 * row['overlap']:.0f}", va="center")
     left.set(title="Memories both contexts share %", xlim=(0, 112))
-    left.set_yticks(
-        places, [f"{NAMES.get(r['framework'], r['framework'])}  K={r['k']}" for r in rows]
-    )
+    left.set_yticks(places, [f"{r['label']}  K={r['k']}" for r in rows])
     left.invert_yaxis()
     for axis, (metric, title) in zip(others, PANELS.items(), strict=True):
         for n, row in enumerate(rows):
