@@ -149,7 +149,10 @@ def test_a_second_run_asks_only_what_changed(run):
         run(server)
         assert len(server.requests) == first
         assert run.judged == judged
-        assert run.json("manifest.json")["judged"]["last_run"]["calls"] == 0
+        about = run.json("manifest.json")["judged"]
+        assert about["last_run"]["calls"] == 0
+        assert sum(row["calls"] for row in about["all_replies_kept"]) == first
+        assert {row["prompt_tokens"] / row["calls"] for row in about["all_replies_kept"]} == {100}
 
         run(server, k="1,2,3")
         fresh = server.requests[first:]

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from mempursuit_eval.judged.calls import Reply
 from mempursuit_eval.judged.tokens import Usage
@@ -81,6 +82,18 @@ class ReplyCache:
                 (stage, model),
             ).fetchone()
         return None if mean is None else float(mean)
+
+    def totals(self) -> list[dict[str, Any]]:
+        """Return what all kept replies cost, a row a stage and model."""
+        names = (
+            "stage", "model", "calls", "prompt_tokens", "completion_tokens", "tokens_estimated",
+        )  # fmt: skip
+        with self._lock:
+            rows = self._db.execute(
+                "SELECT stage, model, COUNT(*), SUM(prompt_tokens), SUM(completion_tokens),"
+                " MAX(estimated) FROM replies GROUP BY stage, model ORDER BY stage, model"
+            ).fetchall()
+        return [dict(zip(names, (*row[:-1], bool(row[-1])), strict=True)) for row in rows]
 
     def close(self) -> None:
         """Close the file."""

@@ -70,6 +70,7 @@ def judge_run(
 
             judgements = judge_all(stages, cases, caller, options.concurrency, progress.tick, stop)
         chat.close()
+        totals = cache.totals()
     write_judged(
         out,
         judgements,
@@ -80,6 +81,7 @@ def judge_run(
             chat.address,
             chat.dialects,
             caller.spent,
+            totals,
             rubrics=any(case.question.rubric for case in cases),
         ),
     )

@@ -44,10 +44,14 @@ def about_judging(
     address: str,
     dialects: Mapping[str, Dialect],
     spent: Spent,
+    totals: Sequence[Mapping[str, Any]],
     *,
     rubrics: bool,
 ) -> dict[str, Any]:
-    """Return what the manifest says of the answering and judging stages."""
+    """Return what the manifest says of the answering and judging stages.
+
+    `spent` is the cost of this run, `totals` of all replies the folder holds.
+    """
     plain = {model for model, dialect in dialects.items() if not dialect.temperature}
     return {
         "answerer": options.answerer,
@@ -73,6 +77,7 @@ def about_judging(
             "completion_tokens": spent.completion_tokens,
             "tokens_estimated": spent.estimated,
         },
+        "all_replies_kept": list(totals),
     }
 
 
