@@ -15,6 +15,7 @@ from mempursuit_eval.judged.context import (
     reference_date,
     show_memories,
 )
+from mempursuit_eval.judged.parsing import parse_rubric_score, parse_verdict
 from mempursuit_eval.judged.templates import (
     ANSWER,
     JUDGE,
@@ -82,6 +83,12 @@ def test_shipped_prompts_ask_for_what_is_parsed():
     assert "Be kind." in told
     rubric = shipped_prompt("rubric").render(question="Q?", gold_answer="G", generated_answer="A")
     assert '"score"' in rubric
+
+
+def test_a_judge_that_only_echoes_its_prompt_gives_no_verdict():
+    values = {"question": "Q?", "gold_answer": "G", "generated_answer": "A"}
+    assert parse_verdict(shipped_prompt("judge").render(**values)).score is None
+    assert parse_rubric_score(shipped_prompt("rubric").render(**values)).score is None
 
 
 def test_templates_inside_the_values_stay_text():
