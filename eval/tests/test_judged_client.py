@@ -247,10 +247,11 @@ def test_one_good_call_ends_a_row():
 
 
 def test_stopping_ends_waits_but_takes_what_is_on_its_way():
-    arrived, go = threading.Event(), threading.Event()
+    refused, arrived, go = threading.Event(), threading.Event(), threading.Event()
 
     def script(body, n):
         if n == 0:
+            refused.set()
             return refuses(429, retry_after="500")
         arrived.set()
         go.wait(20)
@@ -259,8 +260,7 @@ def test_stopping_ends_waits_but_takes_what_is_on_its_way():
     with ChatServer(script) as server, ThreadPoolExecutor() as pool:
         waiting_chat, chat = Chat(server.url), Chat(server.url)
         waiting = pool.submit(waiting_chat.send, REQUEST)
-        while not server.requests:
-            pass
+        assert refused.wait(20)
         coming = pool.submit(chat.send, REQUEST)
         assert arrived.wait(20)
         for c in (waiting_chat, chat):
