@@ -33,6 +33,7 @@ function evidenceDiff(report, { arm, k, metric }, { framework, question }) {
   const picks = report.picks(framework, k, arm, question);
   const own = report.picks(framework, k, "order", question);
   const trace = read[arm];
+  const expands = Boolean(report.contexts[framework]);
   const scoreName = arm === "paper" ? "utility" : "score";
   const rankOf = (memory) => {
     const at = own.indexOf(memory);
@@ -74,8 +75,10 @@ function evidenceDiff(report, { arm, k, metric }, { framework, question }) {
         : "none given"),
       el("dt", {}, "Outcome"), el("dd", {}, `${outcome.mark} ${outcome.label}`)),
     el("div", { class: "two" },
-      column(`Without: the framework's top ${k}`, "order", native, chosen, "out"),
-      column(`With: ${arm}, in entry order`, arm, chosen, native, "in")),
+      column(`Without: ${expands ? `what the framework's top ${k} bring` : `the framework's top ${k}`}`,
+        "order", native, chosen, "out"),
+      column(`With: ${expands ? `what ${k} picks of ${arm} bring` : `${arm}, in entry order`}`,
+        arm, chosen, native, "in")),
     trace.residuals?.[question].some((r) => r !== null) ? tracePlot(report, question, trace, picks, read.residual[question][report.budgets.indexOf(k)], k) : null,
     missing.length ? el("details", {},
       el("summary", {}, `${missing.length} gold ${missing.length === 1 ? "memory" : "memories"} in neither context`),
