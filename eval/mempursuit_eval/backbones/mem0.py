@@ -9,7 +9,6 @@ import os
 import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 from mempursuit_adapters import Pool
 from mempursuit_adapters import mem0 as adapter
 from mempursuit_eval.backbones.base import Backbone
+from mempursuit_eval.backbones.local_qdrant import commit_without_waiting
 from mempursuit_eval.encoders.base import Encoder
 from mempursuit_eval.records import MemoryRecord
 
@@ -210,20 +210,10 @@ def _open(encoder: Encoder, folder: Path, store: Mapping[str, Any]) -> Any:
             "vector_store": store,
         }
     )
-    _commit_without_waiting(memory.vector_store)
+    commit_without_waiting(memory.vector_store)
     memory.embedding_model = _EncoderEmbedder(encoder)
     memory.llm = _NoLlm()
     return memory
-
-
-def _commit_without_waiting(store: Any) -> None:
-    """Spare the local Qdrant a wait for the disk after every single point: minutes on a slow one.
-
-    A store cut short by a power failure is filled again, so nothing is lost.
-    """
-    with suppress(Exception):
-        persistence = store.client._client.collections[store.collection_name].storage
-        persistence.storage.execute("PRAGMA synchronous=OFF")
 
 
 def _by_record(pool: Pool) -> Pool:
