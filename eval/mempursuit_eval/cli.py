@@ -225,6 +225,8 @@ def run(
                 stack.callback(show_spent, source, _err)
                 if dry_run:
                     whole = show_writing_plan(source, dataset, encoder, options, _out)
+                    if judging and not whole:
+                        _out.print("What answers would take shows once the memories are written.")
                     if not whole or not judging:
                         return
             with RunProgress(total, _err) as progress:
