@@ -108,8 +108,11 @@ def select_many(
         )
     if threads is None:
         threads = _cores()
-    elif isinstance(threads, bool) or int(threads) != threads or threads < 1:
+    elif isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise ValueError(f"threads must be a whole number of at least 1, got {threads!r}")
+    as_budget(k)
+    check_dials(ridge, discount, near_duplicate)
+    check_stop(stop)
     dials: dict[str, Any] = {
         "ridge": ridge,
         "discount": discount,
@@ -120,7 +123,7 @@ def select_many(
     questions = list(zip(range(len(queries)), queries, pools, strict=True))
     if threads == 1 or len(questions) < 2:
         return [one(question) for question in questions]
-    with ThreadPoolExecutor(min(int(threads), len(questions))) as workers:
+    with ThreadPoolExecutor(min(threads, len(questions))) as workers:
         return list(workers.map(one, questions))
 
 
