@@ -16,6 +16,8 @@ ARMS = {
     "order": "cosine order",
     "paper": "pursuit",
     "auto": "pursuit discount=auto near_duplicate=0.95",
+    "mmr:0.5": "mmr lambda=0.5",
+    "mmr:0.7": "mmr lambda=0.7",
 }
 TOLERANCE = 0.2  # points
 

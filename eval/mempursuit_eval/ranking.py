@@ -120,11 +120,9 @@ def _rows(result: RunResult, ranked: list[Lead]) -> list[list[str]]:
             f"{lead.best} {100 * lead.best_rate:.1f}",
         ]
         if lead.paired is not None and lead.next_rate is not None:
-            p = lead.paired
-            delta, low, high = (100 * v for v in (p.delta, p.ci_low, p.ci_high))
             row += [
                 f"{lead.next} {100 * lead.next_rate:.1f}",
-                f"{delta:+.1f} [{low:+.1f}, {high:+.1f}]",
+                lead.paired.in_points,
                 "yes" if lead.clear else "no",
             ]
         rows.append(row + [""] * (len(HEAD) - len(row)))

@@ -32,6 +32,12 @@ class Paired:
     gained: int
     lost: int
 
+    @property
+    def in_points(self) -> str:
+        """The change of a rate with its interval, e.g. "+1.4 [-0.1, +2.8]"."""
+        delta, low, high = (100 * v for v in (self.delta, self.ci_low, self.ci_high))
+        return f"{delta:+.1f} [{low:+.1f}, {high:+.1f}]"
+
 
 def compare_paired(without: ArrayLike, with_: ArrayLike) -> Paired:
     """Compare two arms over the same questions, shape (n,) each.

@@ -115,9 +115,9 @@ def _from_gold(overall: dict[str, Paired], n: int) -> tuple[str | None, str]:
     helps = {p: pair for p, pair in overall.items() if pair.ci_low > 0}
     if helps:
         best = max(helps, key=lambda p: helps[p].delta)
-        return best, f"it raises mean recall by {_interval(helps[best])} points on {n} questions."
+        return best, f"it raises mean recall by {helps[best].in_points} points on {n} questions."
     hurts = [p for p, pair in overall.items() if pair.ci_high < 0]
-    said = ", ".join(f"{p} {_interval(pair)}" for p, pair in overall.items())
+    said = ", ".join(f"{p} {pair.in_points}" for p, pair in overall.items())
     if hurts:
         return None, f"{' and '.join(hurts)} loses evidence here (change in mean recall: {said})."
     widest = max(pair.ci_high - pair.ci_low for pair in overall.values()) / 2
@@ -149,7 +149,7 @@ def _cautions(
     preset: str | None, change: dict[tuple[str, int], Paired], with_gold: int
 ) -> tuple[str, ...]:
     found = [
-        f"not at K = {k}: there it loses {_interval(pair)} points."
+        f"not at K = {k}: there it loses {pair.in_points} points."
         for (p, k), pair in change.items()
         if p == preset and pair.ci_high < 0
     ]
@@ -163,8 +163,3 @@ def _cautions(
             "that were missing; a hundred questions with it show a change of about three points."
         )
     return tuple(found)
-
-
-def _interval(pair: Paired) -> str:
-    low, high = 100 * pair.ci_low, 100 * pair.ci_high
-    return f"{100 * pair.delta:+.1f} [{low:+.1f}, {high:+.1f}]"

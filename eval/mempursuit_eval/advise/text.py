@@ -6,7 +6,6 @@ from textwrap import wrap
 
 from mempursuit_core import PRESETS
 from mempursuit_eval.advise.advice import Advice
-from mempursuit_eval.statistics import Paired
 
 WIDTH = 100
 
@@ -57,14 +56,9 @@ def _table(advice: Advice) -> list[str]:
         lines.append(_line("change in points [95 %]", [*("" for _ in heads), "mean over K"]))
         for p in PRESETS:
             pairs = [*(advice.change[p, k] for k in advice.budgets), advice.overall[p]]
-            lines.append(_line(f"  {p}", [_change(pair) for pair in pairs]))
+            lines.append(_line(f"  {p}", [pair.in_points for pair in pairs]))
     return lines
 
 
 def _line(name: str, cells: list[str]) -> str:
     return (f"{name:31}" + "".join(f"{cell:>21}" for cell in cells)).rstrip()
-
-
-def _change(pair: Paired) -> str:
-    low, high = 100 * pair.ci_low, 100 * pair.ci_high
-    return f"{100 * pair.delta:+.1f} [{low:+.1f}, {high:+.1f}]"

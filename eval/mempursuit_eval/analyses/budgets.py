@@ -11,11 +11,12 @@ from matplotlib.figure import Figure
 from mempursuit_adapters import choose
 from mempursuit_core import PRESETS, AdaptiveStop
 from mempursuit_eval.analyses.figures import GAIN, NATIVE, panels
-from mempursuit_eval.analyses.reading import SHOWN, coverage_by_arm, means
+from mempursuit_eval.analyses.reading import coverage_by_arm, means
 from mempursuit_eval.html.answers import accuracy_curves, has_verdicts
 from mempursuit_eval.metrics import coverage
 from mempursuit_eval.saved import SavedRun
 from mempursuit_eval.selectors import ORDER, make_selector
+from mempursuit_eval.tables import SHOWN
 
 TITLES = {
     "session_recall": "Session recall %",

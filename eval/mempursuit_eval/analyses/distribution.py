@@ -52,6 +52,5 @@ def draw_differences(
         )  # fmt: skip
     axis.axvline(0, color="black", linestyle="--", linewidth=1)
     axis.set(title=f"{title} (n = {values.size:,})", xlabel=axis_title, ylabel="questions")
-    axis.set_ylim(top=1.35 * axis.get_ylim()[1])  # room for the legend
-    axis.legend(loc="upper left")
+    figure.legend(loc="outside upper left", ncols=2, fontsize=8)
     return figure

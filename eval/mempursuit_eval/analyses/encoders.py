@@ -10,11 +10,12 @@ from matplotlib.figure import Figure
 
 from mempursuit_adapters import Pool
 from mempursuit_eval.analyses.figures import NATIVE, SERIES, panels
-from mempursuit_eval.analyses.reading import SHOWN, coverage_by_arm, means
+from mempursuit_eval.analyses.reading import coverage_by_arm, means
 from mempursuit_eval.encoders import MemoEncoder, make_encoder
 from mempursuit_eval.saved import SavedRun
 from mempursuit_eval.selectors import ORDER, Selector, make_selector
 from mempursuit_eval.statistics import compare_paired
+from mempursuit_eval.tables import SHOWN
 
 STORED = "stored"  # the vectors the pools came with
 

@@ -8,10 +8,11 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from mempursuit_eval.analyses.figures import GAIN, NATIVE, SERIES, THIRD, panels
-from mempursuit_eval.analyses.reading import SHOWN, coverage_by_arm, means
+from mempursuit_eval.analyses.reading import coverage_by_arm, means
 from mempursuit_eval.saved import SavedRun
 from mempursuit_eval.selectors import ORDER, PURSUITS, make_selector
 from mempursuit_eval.statistics import compare_paired
+from mempursuit_eval.tables import SHOWN
 
 WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 

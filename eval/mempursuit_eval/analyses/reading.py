@@ -17,8 +17,7 @@ from mempursuit_eval.datasets import Question
 from mempursuit_eval.metrics import coverage
 from mempursuit_eval.saved import SavedRun
 from mempursuit_eval.selectors import Selector
-
-SHOWN = ("session_recall", "complete_coverage")
+from mempursuit_eval.tables import SHOWN
 
 Progress = Callable[[int, int], None]  # done, total
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from mempursuit_eval.metrics import coverage
 from mempursuit_eval.saved import SavedRun
-
-METRICS = ("complete_coverage", "session_recall")
+from mempursuit_eval.tables import SHOWN
 
 
 def coverage_by_budget(run: SavedRun, framework: str) -> dict[str, Any]:
@@ -24,9 +23,9 @@ def coverage_by_budget(run: SavedRun, framework: str) -> dict[str, Any]:
         for c in of.values()
     )
     budgets = list(run.budgets) if expands else list(range(1, widest + 1))
-    found: dict[str, Any] = {metric: {"k": budgets, "arms": {}} for metric in METRICS}
+    found: dict[str, Any] = {metric: {"k": budgets, "arms": {}} for metric in SHOWN}
     for arm in run.arms if asked else ():
-        sums = {metric: [0.0] * len(budgets) for metric in METRICS}
+        sums = {metric: [0.0] * len(budgets) for metric in SHOWN}
         for q in asked:
             for n, k in enumerate(budgets):
                 ids = (
@@ -35,8 +34,8 @@ def coverage_by_budget(run: SavedRun, framework: str) -> dict[str, Any]:
                     else run.chosen[framework, widest, arm][q.id].ids[:k]
                 )
                 got = coverage(q, ids, run.records)
-                for metric in METRICS:
+                for metric in SHOWN:
                     sums[metric][n] += getattr(got, metric)
-        for metric in METRICS:
+        for metric in SHOWN:
             found[metric]["arms"][arm] = [round(s / len(asked), 5) for s in sums[metric]]
     return found
