@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -95,14 +97,17 @@ def test_wrong_arguments_raise_what_mem0_raises(
     query, arguments = arguments.get("query", QUESTION), dict(arguments)
     arguments.pop("query", None)
 
-    def raised() -> tuple[type[Exception], str]:
-        with pytest.raises(Exception) as error:  # noqa: PT011
-            search(memory, query, **arguments)
-        return type(error.value), str(error.value)
+    def outcome(rerank: bool) -> Any:
+        try:
+            return texts_of(search(memory, query, rerank=rerank, **arguments))
+        except Exception as error:
+            return type(error), str(error)
 
-    expected = raised()
+    expected = outcome(rerank=False)
+    if isinstance(expected, list):
+        pytest.skip(f"mem0ai {version('mem0ai')} takes {arguments or query!r}")
     with adapter.attach(memory):
-        assert raised() == expected
+        assert outcome(rerank=True) == expected
 
 
 @KINDS
@@ -250,8 +255,10 @@ def test_every_argument_of_search_keeps_its_meaning(kind: type[Any], tmp_path: P
     for n, (text, vector) in enumerate(FACTS.items()):
         expired = {"expiration_date": "2001-01-01"} if n % 3 == 0 else {}
         write(memory, {text: vector}, n=n, parity="even" if n % 2 == 0 else "odd", **expired)
-    for arguments in (
+    takes = inspect.signature(Memory.search).parameters
+    cases: list[dict[str, Any]] = [
         {},
+        {"threshold": 0.6},
         {"show_expired": True},
         {"threshold": 0.6, "show_expired": True},
         {"explain": True},
@@ -259,7 +266,10 @@ def test_every_argument_of_search_keeps_its_meaning(kind: type[Any], tmp_path: P
         {"filters": {**USER, "n": {"gte": 20, "lt": 70}}},
         {"filters": {**USER, "OR": [{"n": {"lt": 9}}, {"parity": {"eq": "odd"}}]}},
         {"filters": {**USER, "NOT": [{"parity": "odd"}]}},
-    ):
+    ]
+    for arguments in cases:
+        if not set(arguments) <= set(takes):
+            continue  # this Mem0 is too old for it
         wide = search(memory, rerank=False, top_k=200, **arguments)
         allowed = {row["memory"]: FACTS[row["memory"]] for row in wide}
         assert 0 < len(allowed) <= 120

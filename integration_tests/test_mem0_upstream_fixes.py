@@ -36,8 +36,8 @@ def changed(method: Callable[..., Any], old: str, new: str) -> Callable[..., Any
 def search_asks_for_more(kind: type[Any]) -> type[Any]:
     search = changed(
         kind.search,
-        "query, effective_filters, limit, threshold,",
-        "query, effective_filters, max(limit * 4, 60) if rerank else limit, threshold,",
+        "query, effective_filters, limit, threshold",
+        "query, effective_filters, max(limit * 4, 60) if rerank else limit, threshold",
     )
     return type(kind.__name__, (kind,), {"search": search})
 
