@@ -16,6 +16,7 @@ from mempursuit_eval.judged.writing import about_judging, write_judged
 from mempursuit_eval.run import RunResult
 from mempursuit_eval.tables import framework_label
 
+WIDE = 120  # columns enough for the plan
 REPLIES = "replies.sqlite"  # under the run's folder
 
 
@@ -36,6 +37,8 @@ def show_plan(result: RunResult, options: JudgeOptions, console: Console) -> Non
     stages = Stages(result, options, Prompts.chosen(options))
     with ReplyCache(result.options.out / REPLIES) as cache:
         plan = make_plan(stages, find_cases(result, options), options, cache)
+    if not console.is_terminal:
+        console = Console(width=WIDE)
     console.print(plan_table(plan, {f: framework_label(result, f) for f in result.kinds}))
     for line in plan_lines(plan, options):
         console.print(line, highlight=False, soft_wrap=True)

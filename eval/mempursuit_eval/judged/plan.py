@@ -14,6 +14,7 @@ from mempursuit_eval.judged.options import JudgeOptions
 from mempursuit_eval.judged.parsing import parse_answer
 from mempursuit_eval.judged.stages import Case, Cell, Stages
 from mempursuit_eval.judged.tokens import CHARACTERS_PER_TOKEN, estimate_tokens
+from mempursuit_eval.selectors import ORDER
 
 # Lengths of replies not seen yet, in tokens; the mean of the kept ones takes their place.
 ANSWER_REPLY = 350
@@ -103,15 +104,22 @@ def make_plan(
 
 
 def plan_table(plan: Plan, labels: dict[str, str]) -> Table:
-    """Return the plan for a terminal, one row a framework, budget and arm."""
+    """Return the plan for a terminal, one row a framework, budget and arm.
+
+    `labels` are the frameworks' names for readers, in the order they were run.
+    """
+    order = list(labels)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="Contexts to answer from")
-    table.add_column("Framework")
+    table.add_column("Framework", no_wrap=True)
     table.add_column("Arm")
     for name in ("K", "Contexts", "New", "Shared", "Kept", "Tokens a context"):
         table.add_column(name, justify="right")
-    for (framework, k, arm), row in sorted(plan.cells.items(), key=lambda item: item[0][:2]):
+    for framework, k, arm in sorted(
+        plan.cells, key=lambda cell: (order.index(cell[0]), cell[1], cell[2] != ORDER, cell[2])
+    ):
+        row = plan.cells[framework, k, arm]
         table.add_row(
-            labels.get(framework, framework),
+            labels[framework],
             arm,
             str(k),
             f"{row.contexts:,}",
@@ -147,7 +155,7 @@ def plan_lines(plan: Plan, options: JudgeOptions) -> list[str]:
         total += f", {cost(tokens_in, tokens_out, options.prices)}"
     lines.append(total)
     lines.append(
-        "Tokens are estimated by characters / 4. Shared: the same memories as a row above, "
+        "Tokens are estimated by characters / 4. Shared: the same memories as in another row, "
         "answered once. Kept: answered by an earlier run."
     )
     return lines
