@@ -167,3 +167,41 @@ def test_a_link_brings_the_same_view_back(page):
     assert texts(page, ".question") == question
     assert page.find_element("id", "arm").get_property("value") == "auto"
     assert page.find_element("id", "k").get_property("value") == "2"
+
+
+def opened(browser, out, samples, selectors):
+    """Run and report `samples`, open the page and return what it says instead of a report."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    out.mkdir()
+    (out / "tiny.json").write_text(json.dumps(samples), encoding="utf-8")
+    for command in (
+        ["run", "--data", out / "tiny.json", "--frameworks", "rag", "--k", "2", "--out", out,
+         "--selectors", selectors],
+        ["report", out, "--html"],
+    ):  # fmt: skip
+        done = CliRunner().invoke(app, [str(word) for word in command])
+        assert done.exit_code == 0, done.output
+    browser.get((out / "report.html").as_uri())
+    WebDriverWait(browser, 20).until(
+        lambda b: b.find_elements("css selector", ".row, #notice:not([hidden])")
+    )
+    return texts(browser, "#notice")[0]
+
+
+def test_a_run_without_gold_still_shows_its_contexts(browser, tmp_path):
+    samples = hostile_tiny()
+    for question in samples[0]["qa"]:
+        question["evidence"] = []
+    assert opened(browser, tmp_path / "bare", samples, "order,paper") == ""
+    assert browser.get_log("browser") == []
+    assert len(texts(browser, ".row")) == 5
+    assert "? not known 5" in texts(browser, ".chip")
+    assert texts(browser, "#table td:last-child") == ["no gold evidence"]
+    assert len(texts(browser, ".two section:nth-child(2) .memory")) == 2
+
+
+def test_a_run_of_one_arm_says_what_is_missing(browser, tmp_path):
+    said = opened(browser, tmp_path / "alone", hostile_tiny(), "order")
+    assert "run it with --selectors paper" in said
+    browser.get_log("browser")  # the reason is on the console too

@@ -56,7 +56,7 @@ function evidenceDiff(report, { arm, k, metric }, { framework, question }) {
     const given = report.answer(framework, k, name, question);
     const ids = new Set(other);
     return el("section", {},
-      el("h3", {}, title),
+      el("h4", {}, title),
       el("p", { class: "small" }, value === null ? `${report.metrics[metric]}: not known`
         : `${report.metrics[metric]}: ${percent(value)} %`),
       given ? el("p", {}, `Answer (${verdict(given[0])}): ${given[1] ?? "none"}`) : null,
@@ -66,7 +66,7 @@ function evidenceDiff(report, { arm, k, metric }, { framework, question }) {
   const outcome = OUTCOMES[report.outcome(framework, k, arm, metric, question)];
   const missing = asked.evidence.filter((m) => !native.includes(m) && !chosen.includes(m));
   return [
-    el("p", { class: "question" }, asked.text),
+    el("h3", { class: "question" }, asked.text),
     el("dl", { class: "facts" },
       el("dt", {}, "Gold answer"), el("dd", {}, asked.answer || "–"),
       el("dt", {}, "Kind"), el("dd", {}, `${report.categories[asked.category]} · ${asked.id} · ${report.label(framework)}, K = ${k}`),
