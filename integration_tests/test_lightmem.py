@@ -72,6 +72,8 @@ class Tampered:
         self.searches = 0
         self.reads = 0
         self.spoil_points: Any = lambda points: points
+        self.bare = False  # search answers carry no vectors, so they must be read by id
+        self.spoil_vector: Any = lambda vector: vector  # of what a search answers
         self.widest: int | None = None
 
     def __getattr__(self, name: str) -> Any:
@@ -81,7 +83,13 @@ class Tampered:
         self.searches += 1
         if self.widest is not None and kwargs["limit"] > self.widest:
             raise ConnectionError("too wide")
-        return self._client.query_points(*args, **kwargs)
+        points = self._client.query_points(*args, **kwargs).points
+        return types.SimpleNamespace(
+            points=[
+                p.model_copy(update={"vector": None if self.bare else self.spoil_vector(p.vector)})
+                for p in points
+            ]
+        )
 
     def retrieve(self, *args: Any, **kwargs: Any) -> Any:
         self.reads += 1
@@ -137,7 +145,18 @@ def test_nothing_is_embedded_or_searched_twice(memory: Any, client: Tampered) ->
     assert (memory.text_embedder.calls, client.searches, client.reads) == (1, 1, 0)
     with lightmem.attach(memory):
         memory.retrieve(QUERY, limit=10)
-    assert (memory.text_embedder.calls, client.searches, client.reads) == (2, 2, 1)
+        assert (memory.text_embedder.calls, client.searches, client.reads) == (2, 2, 0)
+        client.bare = True
+        memory.retrieve(QUERY, limit=10)
+    assert (memory.text_embedder.calls, client.searches, client.reads) == (3, 3, 1)
+
+
+def test_vectors_heard_and_vectors_read_give_the_same_picks(memory: Any, client: Tampered) -> None:
+    with lightmem.attach(memory):
+        heard = memory.retrieve(QUERY, limit=10)
+        client.bare = True
+        assert memory.retrieve(QUERY, limit=10) == heard
+    assert memory.retrieve(QUERY, limit=10) != heard
 
 
 @pytest.mark.parametrize(
@@ -242,6 +261,7 @@ def test_unusable_vectors_leave_lightmems_order_and_one_warning(
     memory: Any, client: Tampered, fault: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     native = memory.retrieve(QUERY, limit=10)
+    client.bare = True
     client.spoil_points = fault
     with lightmem.attach(memory) as handle, caplog.at_level(logging.WARNING, "mempursuit"):
         answers = [memory.retrieve(QUERY, limit=10) for _ in range(3)]
@@ -250,9 +270,21 @@ def test_unusable_vectors_leave_lightmems_order_and_one_warning(
     assert sum(handle.stats().fallbacks.values()) == 3
 
 
+@pytest.mark.parametrize("spoilt", [lambda v: v[:-1], lambda v: [float("nan")] * len(v)])
+def test_unusable_vectors_in_the_searchs_answer_leave_lightmems_order(
+    memory: Any, client: Tampered, spoilt: Any
+) -> None:
+    native = memory.retrieve(QUERY, limit=10)
+    client.spoil_vector = spoilt
+    with lightmem.attach(memory) as handle:
+        assert memory.retrieve(QUERY, limit=10) == native
+    assert sum(handle.stats().fallbacks.values()) == 1
+
+
 def test_one_memory_without_a_vector_keeps_its_place(memory: Any, client: Tampered) -> None:
     native = memory.retrieve(QUERY, limit=10)
     third = lightmem.pool(memory, QUERY).ids[2]
+    client.bare = True
     client.spoil_points = lambda points: [p for p in points if p.id != third]
     with lightmem.attach(memory):
         lines = memory.retrieve(QUERY, limit=10)

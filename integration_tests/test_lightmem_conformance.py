@@ -103,25 +103,24 @@ class LightMemoryConformance(AdapterConformance):
         broken = _Client(client)
 
         def query_points(*args: Any, limit: int, **kwargs: Any) -> Any:
-            if limit > K:
+            if fault is Fault.WIDE_SEARCH_FAILS and limit > K:
                 fault.spoil(None)
-            return client.query_points(*args, limit=limit, **kwargs)
+            points = client.query_points(*args, limit=limit, **kwargs).points
+            return types.SimpleNamespace(
+                points=[p.model_copy(update={"vector": in_answer(p)}) for p in points]
+            )
+
+        def in_answer(point: Any) -> Any:
+            if not fault.hits_one_memory:
+                return None  # so that the vectors must be read by id
+            return fault.spoil(point.vector) if point.id == _id(memory.key) else point.vector
 
         def retrieve(*args: Any, **kwargs: Any) -> list[Any]:
             points = client.retrieve(*args, **kwargs)
-            if not fault.hits_one_memory:
-                fault.spoil(None)
-            return [
-                types.SimpleNamespace(id=p.id, vector=fault.spoil(p.vector))
-                if p.id == _id(memory.key)
-                else p
-                for p in points
-            ]
+            return [types.SimpleNamespace(id=p.id, vector=fault.spoil(p.vector)) for p in points]
 
-        if fault is Fault.WIDE_SEARCH_FAILS:
-            broken.query_points = query_points  # type: ignore[attr-defined]
-        else:
-            broken.retrieve = retrieve  # type: ignore[attr-defined]
+        broken.query_points = query_points  # type: ignore[attr-defined]
+        broken.retrieve = retrieve  # type: ignore[attr-defined]
         patch.setattr(target.embedding_retriever, "client", broken)
 
     def other_calls(self, target: Any) -> Mapping[str, Callable[[], object]]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mempursuit_adapters.dials import check_pool_size
+from mempursuit_adapters.lightmem.vectors import Heard, hearing, stored_vectors
 from mempursuit_adapters.patching import Patches
 from mempursuit_adapters.pool import Pool, Vector
 from mempursuit_adapters.reader import Reader
@@ -36,14 +34,15 @@ def pool(
     """
     searcher = light_memory.embedding_retriever
     query_vector = light_memory.text_embedder.embed(query)
-    hits = searcher.search(
+    search, heard = hearing(searcher.search, searcher)
+    hits = search(
         query_vector=query_vector,
         limit=check_pool_size(pool_size),
         filters=filters,
         return_full=True,
     )
     hits = _allowed(light_memory, hits, boundmem_tags, boundmem_drop_untagged)
-    return _pool_of(searcher, query_vector, hits)
+    return _pool_of(searcher, query_vector, hits, heard)
 
 
 def check_memory(target: Any) -> None:
@@ -138,15 +137,18 @@ class _Read:
         """Search as wide as the pool and return the picks; on trouble what LightMem would."""
         if not is_budget(limit):
             return call(query_vector, limit, *args, **kwargs)
+        wide, heard = hearing(call, self.searcher)
         try:
-            hits = call(query_vector, max(limit, self.pool_size), *args, **kwargs)
+            hits = wide(query_vector, max(limit, self.pool_size), *args, **kwargs)
             # LightMem drops excluded tags after the search and then returns fewer than `limit`;
             # dropping them before the choice leaves every place for one that is allowed.
             allowed = _allowed(self.memory, hits, self.tags, self.drop_untagged)
         except Exception as error:
             self.reader.failed(error)
             return call(query_vector, limit, *args, **kwargs)
-        choice = self.reader.read(lambda: _pool_of(self.searcher, query_vector, allowed), limit)
+        choice = self.reader.read(
+            lambda: _pool_of(self.searcher, query_vector, allowed, heard), limit
+        )
         if choice is None:
             return hits[:limit]
         return [allowed[i] for i in choice.positions]
@@ -155,40 +157,15 @@ class _Read:
 _current: ContextVar[_Read | None] = ContextVar("mempursuit_lightmem_read", default=None)
 
 
-def _pool_of(searcher: Any, query_vector: Vector, hits: Sequence[Hit]) -> Pool:
+def _pool_of(searcher: Any, query_vector: Vector, hits: Sequence[Hit], heard: Heard) -> Pool:
     ids = [hit["id"] for hit in hits]
     return Pool(
         ids=ids,
-        vectors=_stored_vectors(searcher, ids),
+        vectors=stored_vectors(searcher, ids, heard),
         query=query_vector,
         items=hits,
         texts=[str((hit.get("payload") or {}).get("memory", "")) for hit in hits],
     )
-
-
-def _stored_vectors(
-    searcher: Any, ids: Sequence[Hashable]
-) -> list[Vector | None] | NDArray[np.float32]:
-    """Read the vectors of `ids` in one round trip.
-
-    LightMem's search drops the vectors it fetches. Reading them back by id depends on nothing but
-    Qdrant's own interface, and keeps every rule a search may apply (filters, exclusions, a
-    subclass's own) in the hands of that search.
-    """
-    if not ids:
-        return []
-    points = searcher.client.retrieve(
-        collection_name=searcher.collection_name,
-        ids=list(ids),
-        with_payload=False,
-        with_vectors=True,
-    )
-    stored = {point.id: point.vector for point in points}
-    vectors = [stored.get(i) for i in ids]
-    try:
-        return np.array(vectors, dtype=np.float32)  # which is how Qdrant keeps them
-    except (TypeError, ValueError):  # some are missing or of another length
-        return vectors
 
 
 def _allowed(memory: Any, hits: list[Hit], tags: Any, drop_untagged: bool) -> list[Hit]:

@@ -114,8 +114,8 @@ def _lightmem(backbone: Backbone, options: Options) -> tuple[Searches, str]:
         pool=backbone.pool,
     )
     return searches, (
-        "The store is the embedded Qdrant on disk. The adapter's part holds one more request to "
-        "it, by id: LightMem's search drops the vectors it has fetched."
+        "The store is the embedded Qdrant on disk. The vectors come with the wide search, which "
+        "LightMem has fetch them anyway."
     )
 
 
