@@ -50,7 +50,8 @@ def unit(vector: Floats, name: str) -> NDArray[np.float64]:
         ValueError: `vector` has NaN or infinity, or is zero.
     """
     values = vector.astype(np.float64)
-    squared = float(values @ values)
+    with np.errstate(over="ignore"):
+        squared = float(values @ values)
     if 1e-200 < squared < 1e200:  # False for NaN
         values /= sqrt(squared)
         return values
@@ -119,7 +120,7 @@ def _is_number(value: object) -> bool:
 
 
 def _as_floats(values: ArrayLike, name: str) -> Floats:
-    if isinstance(values, np.ndarray) and values.dtype in _PRECISIONS and values.flags.c_contiguous:
+    if type(values) is np.ndarray and values.dtype in _PRECISIONS and values.flags.carray:
         return values
     try:
         array = np.asarray(values)
@@ -132,4 +133,4 @@ def _as_floats(values: ArrayLike, name: str) -> Floats:
             f"{name} must be numbers of one shape (every vector of the same dimension): {error}"
         ) from None
     narrow = array.dtype == np.float16 or array.dtype == np.float32
-    return np.asarray(array, dtype=np.float32 if narrow else np.float64, order="C")
+    return np.require(array, np.float32 if narrow else np.float64, ["C", "A", "E"])

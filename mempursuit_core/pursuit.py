@@ -149,10 +149,12 @@ def _run(
 ) -> Any:
     single = M.dtype == np.float32
     # A bound of the scan's rounding error for unit vectors, summed in at least 16 parts.
-    rounding = (2.0**-23 if single else 2.0**-52) * (M.shape[1] / 16 + 16)
+    rounding = (2.0**-24 if single else 2.0**-53) * (M.shape[1] / 16 + 16)
     # Between these a sum of squares loses nothing that matters.
     smallest, largest = (1e-25, 1e30) if single else (1e-250, 1e250)
-    return _kernel()(M, q, n, *dials, rounding, smallest, largest)
+    locked = M.view()  # one type for the compiler, and nothing of the caller's can be written
+    locked.flags.writeable = False
+    return _kernel()(locked, q, n, *dials, rounding, smallest, largest)
 
 
 @cache

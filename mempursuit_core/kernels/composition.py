@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mempursuit_core.kernels.jit import compiled
 from mempursuit_core.kernels.lazy import Pool
 from mempursuit_core.kernels.refit import refit
-from mempursuit_core.kernels.scan import copy, exact_product, squared_norm, subtract_row
+from mempursuit_core.kernels.scan import copy, four_exact_products, squared_norm, subtract_four
 
 
 class Composition(NamedTuple):
@@ -78,14 +78,17 @@ def add_member(c: Composition, pool: Pool, i: int, pick: int, ridge: float) -> N
     M, inverse = pool.M, pool.inverse
     rows, G, alpha, path = c.rows, c.G, c.alpha, c.path
     n = c.counts[0]
-    for j in range(n):
-        k = rows[j]
-        cosine = exact_product(M, i, k) * inverse[i] * inverse[k]
-        G[n, j] = cosine
-        G[j, n] = cosine
+    rows[n] = i
+    for j in range(0, n, 4):
+        s = four_exact_products(
+            M, rows[j], rows[min(j + 1, n)], rows[min(j + 2, n)], rows[min(j + 3, n)], i
+        )
+        for k in range(min(4, n - j)):
+            cosine = s[k] * inverse[i] * inverse[rows[j + k]]
+            G[n, j + k] = cosine
+            G[j + k, n] = cosine
     G[n, n] = 1.0
     c.b[n] = pool.b[i]
-    rows[n] = i
     c.picks[n] = pick
     c.counts[0] = n + 1
     c.counts[1] = refit(G, c.b, n + 1, ridge, alpha, c.corral, c.counts[1], c.L, n)
@@ -115,8 +118,7 @@ def update_residual(
         reach[j] = s
         own += alpha[j] * s
         nu += alpha[j] * (b[j] - s - ridge * alpha[j])
-        if alpha[j] > 0.0:
-            subtract_row(M, rows[j], alpha[j] * inverse[rows[j]], r)
+    subtract_all(M, inverse, rows, alpha, c.corral, c.counts[1], r)
     length[n - 1] = own
     # Residual 0 is q itself, residual s + 1 comes from refit s; all differences lie in the span
     # of the members, so G measures them.
@@ -128,3 +130,24 @@ def update_residual(
         drift[s + 1] = np.sqrt(max(0.0, own - 2.0 * cross + length[s]) + 1e-15)
     drift[n] = 0.0
     return squared_norm(r), nu
+
+
+@compiled
+def subtract_all(
+    M: NDArray[Any],
+    inverse: NDArray[Any],
+    rows: NDArray[Any],
+    alpha: NDArray[Any],
+    corral: NDArray[Any],
+    size: int,
+    r: NDArray[Any],
+) -> None:
+    """Take Σ α m over the corral off r."""
+    four = np.empty(4, np.int64)
+    w = np.empty(4)
+    for start in range(0, size, 4):
+        for c in range(4):
+            j = corral[min(start + c, size - 1)]
+            four[c] = rows[j]
+            w[c] = alpha[j] * inverse[four[c]] if start + c < size else 0.0
+        subtract_four(M, four[0], four[1], four[2], four[3], (w[0], w[1], w[2], w[3]), r)

@@ -9,7 +9,7 @@ The functions unpack what they use of the tuples once: numba counts references a
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,9 @@ from mempursuit_core.kernels.jit import compiled
 from mempursuit_core.kernels.scan import exact_product, exact_products, four_products
 
 # NEGLECTED picks had U ≤ ν, so they are no members of the composition.
-FREE, WAITING, SELECTED, NEGLECTED = 0, 1, 2, 3
+# numpy's integers, because numba compiles a function anew for every Python constant it is given.
+FREE, WAITING, SELECTED, NEGLECTED = (cast(int, np.int64(n)) for n in range(4))
+NOBODY = cast(int, np.int64(-1))
 
 # Two copies of one memory have cosine 1 up to rounding, and must count as such.
 COSINE_TOLERANCE = 1e-12
@@ -44,59 +46,76 @@ class Residual(NamedTuple):
     number: int  # 0 is q itself, s the residual after refit s
     r: NDArray[Any]  # (d,) float64
     scan: NDArray[Any]  # (d,) the same in the pool's precision
-    length: float  # ‖r‖
+    scale: float  # a scan of a unit vector's utility errs by at most Pool.rounding times this
     drift: NDArray[Any]  # drift[s] ≥ ‖r − r_s‖ for every s ≤ number
 
 
 @compiled
 def best_candidate(pool: Pool, residual: Residual, among: int, wb: float, wu: float) -> int:
-    """Return the candidate with the largest wb·b + wu·U, the smaller index on ties, or −1.
+    """Return the candidate with the largest wb·b + wu·U, the smaller index on ties, or NOBODY.
 
     Only candidates with status ≤ `among` count. The winner's `b` and `value` are exact after this.
     """
     b, value, seen, status = pool.b, pool.value, pool.seen, pool.status
-    best, most = -1, -np.inf
-    for i in range(b.shape[0]):
-        s = wb * b[i] + wu * value[i]
-        if status[i] <= among and s > most:
-            best, most = i, s
-    if best < 0:
-        return best
-    make_exact(pool, residual, best)
-    score = wb * b[best] + wu * value[best]
-    refresh(pool, residual, among, wb, wu, score)
-    slack = pool.rounding * (wb + wu * residual.length)
     now = residual.number
+    slack = pool.rounding * (wb + wu * residual.scale)
+    best, most, second, stale = NOBODY, -np.inf, -np.inf, False
     for i in range(b.shape[0]):
-        if (
-            wb * b[i] + wu * value[i] + slack >= score
-            and status[i] <= among
-            and seen[i] == now
-            and i != best
-        ):
+        if status[i] <= among:
+            s = wb * b[i] + wu * value[i]
+            stale |= seen[i] != now
+            if s > most:
+                best, second, most = i, most, s
+            elif s > second:
+                second = s
+    if best == NOBODY:
+        return best
+    if stale:
+        refresh(pool, residual, among, wb, wu, best)
+    elif second < most - 2.0 * slack:
+        make_exact(pool, residual, best)
+        return best
+    # Whoever is within rounding of the front is decided in float64.
+    front = -np.inf
+    for i in range(b.shape[0]):
+        if seen[i] == now and status[i] <= among:
+            front = max(front, wb * b[i] + wu * value[i] - slack)
+    best, most = NOBODY, -np.inf
+    for i in range(b.shape[0]):
+        if seen[i] == now and status[i] <= among and wb * b[i] + wu * value[i] + slack >= front:
             make_exact(pool, residual, i)
             s = wb * b[i] + wu * value[i]
-            if s > score or (s == score and i < best):
-                best, score = i, s
+            if s > most:
+                best, most = i, s
     return best
 
 
 @compiled
-def refresh(pool: Pool, residual: Residual, among: int, wb: float, wu: float, score: float) -> None:
-    """Read again every candidate that might reach `score`, four rows at a time."""
+def refresh(pool: Pool, residual: Residual, among: int, wb: float, wu: float, first: int) -> None:
+    """Read every candidate again that might have the largest score, `first` first.
+
+    Four rows at a time; what they score tells who of the others need not be read.
+    """
     M, inverse, b, value = pool.M, pool.inverse, pool.b, pool.value
     seen, status = pool.seen, pool.status
     drift, scan, now = residual.drift, residual.scan, residual.number
     stale_slack = pool.rounding * (wb + 2.0 * wu)
-    fresh_slack = pool.rounding * (wb + wu * residual.length)
+    fresh_slack = pool.rounding * (wb + wu * residual.scale)
+    score = -np.inf
     four = np.empty(4, np.int64)
     filled = 0
+    if seen[first] == now:
+        score = wb * b[first] + wu * value[first] - fresh_slack
+    else:
+        four[0] = first
+        filled = 1
     last = b.shape[0] - 1
     for i in range(last + 1):
         if (
             wb * b[i] + wu * (value[i] + drift[seen[i]]) + stale_slack > score
             and status[i] <= among
             and seen[i] != now
+            and i != first
         ):
             four[filled] = i
             filled += 1

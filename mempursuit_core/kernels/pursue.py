@@ -17,6 +17,7 @@ from mempursuit_core.kernels.jit import compiled, entry_point
 from mempursuit_core.kernels.lazy import (
     FREE,
     NEGLECTED,
+    NOBODY,
     SELECTED,
     WAITING,
     Pool,
@@ -63,7 +64,7 @@ def pursue(
         of one entry a pick; refits[t] is the row of `path` that holds α after pick t, over the
         picks listed in `members`. No picks at all: some row is not finite, zero or out of range.
     """
-    pool, usable = read_pool(M, q, rounding, smallest, largest)
+    pool, first, usable = read_pool(M, q, rounding, smallest, largest)
     if not usable:
         n = 0
     picks, refits = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -88,15 +89,19 @@ def pursue(
         scores[t] = (1.0 - gamma) * pool.b[best] + gamma * utility
         if t == 0:
             top = pool.b[best]
+            if best == 0:
+                utilities_after_row_0(pool, first)
         pool.status[best] = NEGLECTED
-        joining, pick = (best, t) if utility > nu else (-1, -1)
-        while joining >= 0:  # once, unless an earlier pick that had no use has some now
+        joining, pick = (best, t) if utility > nu else (NOBODY, NOBODY)
+        while joining != NOBODY:  # once, unless an earlier pick that had no use has some now
             pool.status[joining] = SELECTED
             composition = with_room(composition)
             add_member(composition, pool, joining, pick, ridge)
             loss, nu = update_residual(composition, pool, r, drift, ridge)
             copy(r, scan)
-            residual = Residual(composition.counts[0], r, scan, np.sqrt(loss), drift)
+            # Utilities after row 0 are differences of two scans of unit vectors.
+            scale = 2.0 if t == 0 else np.sqrt(loss)
+            residual = Residual(composition.counts[0], r, scan, scale, drift)
             joining, pick = neglected_pick(pool, residual, picks, t, nu)
         refits[t] = composition.counts[0] - 1
         norms[t] = np.sqrt(loss)
@@ -104,7 +109,7 @@ def pursue(
         if not optimal:
             # The certificate (Theorem B.2). Once it is 0, no later pick can change α.
             rival = best_candidate(pool, residual, WAITING, 0.0, 1.0)
-            if rival >= 0:
+            if rival != NOBODY:
                 gaps[t] = max(0.0, pool.value[rival] - nu)
             optimal = gaps[t] == 0.0
         done = t + 1
@@ -129,22 +134,34 @@ def pursue(
 @compiled
 def read_pool(
     M: NDArray[Any], q: NDArray[Any], rounding: float, smallest: float, largest: float
-) -> tuple[Pool, bool]:
-    """Return the Pool after one pass over it, and whether every row can be trusted."""
+) -> tuple[Pool, NDArray[Any], bool]:
+    """Return the Pool after one pass over it, the cosines to row 0, and whether to trust it."""
     P = M.shape[0]
     scan = np.empty(M.shape[1], M.dtype)
     copy(q, scan)
-    b, inverse = np.empty(P), np.empty(P)
-    relevance_scan(M, scan, b, inverse)
+    b, first, inverse = np.empty(P), np.empty(P), np.empty(P)
+    relevance_scan(M, scan, b, first, inverse)
+    value, seen, exact = np.empty(P), np.zeros(P, np.int64), np.empty(P, np.int64)
     usable = True
     for i in range(P):
         if not smallest < inverse[i] < largest:  # NaN fails too
             usable = False
         inverse[i] = 1.0 / np.sqrt(inverse[i])
         b[i] *= inverse[i]
-    seen, exact = np.zeros(P, np.int64), np.full(P, -1, np.int64)
-    status = np.full(P, FREE, np.int8)
-    return Pool(M, q, inverse, b, b.copy(), seen, exact, status, rounding), usable
+        first[i] *= inverse[i] * inverse[0]
+        value[i] = b[i]
+        exact[i] = NOBODY
+    status = np.zeros(P, np.int8)  # FREE
+    return Pool(M, q, inverse, b, value, seen, exact, status, rounding), first, usable
+
+
+@compiled
+def utilities_after_row_0(pool: Pool, first: NDArray[Any]) -> None:
+    """Set every utility for the residual q − m_0."""
+    b, value, seen = pool.b, pool.value, pool.seen
+    for i in range(b.shape[0]):
+        value[i] = b[i] - first[i]
+        seen[i] = 1
 
 
 @compiled
@@ -175,15 +192,15 @@ def next_pick(
             best = first_of(pool.status, FREE)
         else:
             best = best_candidate(pool, residual, FREE, 1.0 - gamma, gamma)
-        if best < 0 or near_duplicate == OFF:
+        if best == NOBODY or near_duplicate == OFF:
             break
         make_exact(pool, residual, best)
         if not repeats_a_pick(pool, best, picks, t, near_duplicate):
             break
         pool.status[best] = WAITING
-    if best < 0 and vanished:
+    if best == NOBODY and vanished:
         best = first_of(pool.status, WAITING)
-    elif best < 0:
+    elif best == NOBODY:
         best = best_candidate(pool, residual, WAITING, 1.0 - gamma, gamma)
     make_exact(pool, residual, best)
     return best
@@ -191,11 +208,11 @@ def next_pick(
 
 @compiled
 def first_of(status: NDArray[Any], wanted: int) -> int:
-    """Return the smallest index with this status, or −1."""
+    """Return the smallest index with this status, or NOBODY."""
     for i in range(status.shape[0]):
         if status[i] == wanted:
             return i
-    return -1
+    return NOBODY
 
 
 @compiled
@@ -207,7 +224,7 @@ def neglected_pick(
     Only the dials of contract §3 pick memories with U ≤ ν before the optimum.
     """
     status, value, seen, drift = pool.status, pool.value, pool.seen, residual.drift
-    best, number, most = -1, -1, nu + 1e-15
+    best, number, most = NOBODY, NOBODY, nu + 1e-15
     for s in range(t):
         i = picks[s]
         if status[i] != NEGLECTED or value[i] + drift[seen[i]] + 2.0 * pool.rounding <= most:

@@ -15,17 +15,26 @@ from mempursuit_core.kernels.jit import compiled, summing
 
 
 @summing
-def relevance_scan(M: NDArray[Any], q: NDArray[Any], b: NDArray[Any], norm: NDArray[Any]) -> None:
-    """Set b_i = m_iᵀq and norm_i = ‖m_i‖² of the rows as they are, in one pass over M (P, d)."""
+def relevance_scan(
+    M: NDArray[Any], q: NDArray[Any], b: NDArray[Any], first: NDArray[Any], norm: NDArray[Any]
+) -> None:
+    """Set b_i = m_iᵀq, first_i = m_iᵀm_0 and norm_i = ‖m_i‖² of the rows as they are.
+
+    One pass over M (P, d), as long as memory takes to deliver it: the cosines to row 0 cost
+    nothing, and backbones hand over the best match first.
+    """
     P, d = M.shape
     for i in range(P):
         along = M.dtype.type(0)
+        beside = M.dtype.type(0)
         square = M.dtype.type(0)
         for j in range(d):
             x = M[i, j]
             along += x * q[j]
+            beside += x * M[0, j]
             square += x * x
         b[i] = along
+        first[i] = beside
         norm[i] = square
 
 
@@ -73,10 +82,39 @@ def exact_product(M: NDArray[Any], i: int, k: int) -> float:
 
 
 @summing
-def subtract_row(M: NDArray[Any], i: int, weight: float, r: NDArray[Any]) -> None:
-    """Take weight · m_i off r, in float64."""
+def four_exact_products(
+    M: NDArray[Any], i0: int, i1: int, i2: int, i3: int, k: int
+) -> tuple[float, float, float, float]:
+    """Return m_iᵀm_k of four rows i at once, accumulated in float64."""
+    s0 = 0.0
+    s1 = 0.0
+    s2 = 0.0
+    s3 = 0.0
     for j in range(M.shape[1]):
-        r[j] -= weight * np.float64(M[i, j])
+        x = np.float64(M[k, j])
+        s0 += np.float64(M[i0, j]) * x
+        s1 += np.float64(M[i1, j]) * x
+        s2 += np.float64(M[i2, j]) * x
+        s3 += np.float64(M[i3, j]) * x
+    return s0, s1, s2, s3
+
+
+@summing
+def subtract_four(
+    M: NDArray[Any],
+    i0: int,
+    i1: int,
+    i2: int,
+    i3: int,
+    weights: tuple[float, float, float, float],
+    r: NDArray[Any],
+) -> None:
+    """Take Σ weight · m_i of four rows off r, in float64."""
+    w0, w1, w2, w3 = weights
+    for j in range(M.shape[1]):
+        r[j] -= (w0 * np.float64(M[i0, j]) + w1 * np.float64(M[i1, j])) + (
+            w2 * np.float64(M[i2, j]) + w3 * np.float64(M[i3, j])
+        )
 
 
 @summing

@@ -66,7 +66,7 @@ SHAPES = [
 
 
 @pytest.mark.parametrize("dials", DIALS, ids=str)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_own_reference(shape: tuple[int, ...], dials: dict[str, Any], dtype: type) -> None:
     seed, P, d, k, spread = shape
