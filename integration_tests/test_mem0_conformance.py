@@ -45,7 +45,7 @@ class FaultyClient:
         self._ranking, self._fault, self._point = client, fault, point
 
     def query_points(self, *args: Any, **kwargs: Any) -> Any:
-        if self._fault is Fault.WIDE_SEARCH_FAILS and kwargs["limit"] > OVERFETCH:
+        if self._fault is Fault.WIDE_SEARCH_FAILS and kwargs["limit"] != OVERFETCH:
             self._fault.spoil(None)
         return self._ranking.query_points(*args, **kwargs)
 

@@ -16,7 +16,6 @@ from mem0 import AsyncMemory, Memory
 from integration_tests.mem0_kit import (
     DIMENSION,
     QUESTION,
-    USER,
     facts,
     identifier,
     make,
@@ -146,7 +145,10 @@ def test_a_store_with_no_more_rows_above_the_threshold_is_not_asked_again(
     assert asked == [POOL, POOL]
 
 
-def test_a_store_that_filters_after_cutting_is_asked_as_mem0_asks(tmp_path: Path) -> None:
+def test_a_store_that_filters_after_cutting_is_looked_through_as_mem0_does(
+    tmp_path: Path,
+) -> None:
+    """Mem0's FAISS drops other users' memories from what it found; few rows then prove nothing."""
     block = {
         "provider": "faiss",
         "config": {
@@ -156,11 +158,16 @@ def test_a_store_that_filters_after_cutting_is_asked_as_mem0_asks(tmp_path: Path
         },
     }
     memory = make(tmp_path, FACTS, vector_store=block)
-    write(memory, facts(400, seed=3), user="bob")
-    expected = full_depth(memory)
+    closer = {t: (np.array(v) + 1).tolist() for t, v in facts(300, seed=3).items()}
+    write(memory, closer, user="bob")
     asked = asked_of(memory)
-    with adapter.attach(memory, pool_size=POOL) as handle:
-        search(memory, filters=USER, top_k=10)
-    assert handle.last is not None
-    assert list(handle.last.pool_ids) == expected
-    assert asked == [4 * POOL]
+    for user in ("bob", "ann", "ann"):
+        expected = full_depth(memory, filters={"user_id": user})
+        asked.clear()
+        with adapter.attach(memory, pool_size=POOL) as handle:
+            search(memory, filters={"user_id": user}, top_k=10)
+        assert handle.last is not None
+        assert list(handle.last.pool_ids) == expected
+        if user == "bob":
+            assert asked == [POOL]
+    assert asked[-1] == 4 * POOL

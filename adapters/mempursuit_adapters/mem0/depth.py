@@ -35,7 +35,7 @@ class Depth:
         self._pool_size = pool_size
         self._threshold = threshold
         with _lock:
-            self._pools = _learnt.get(store, 1) if filters_before_cutting(store) else NATIVE
+            self._pools = _learnt.get(store, 1)
         self._hits: Sequence[Any] | None = None
 
     def search(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -63,8 +63,8 @@ class Depth:
         # Expired memories are dropped after the store has cut.
         whole = (
             len(rows) >= self._pool_size
-            or len(hits) < limit
-            or min(similarity.values()) < self._threshold
+            or (len(hits) < limit and filters_before_cutting(self._store))
+            or min(similarity.values(), default=1.0) < self._threshold
         )
         if not (alone and whole):
             with _lock:

@@ -63,7 +63,8 @@ class PursuitRead(InFlight):
             size = self.settings.pool_size
             if isinstance(limit, int) and 0 < limit < size:
                 bound.arguments["limit"] = size
-                if isinstance(threshold := bound.arguments.get("threshold"), (int, float)):
+                with suppress(Exception):
+                    threshold = float(bound.arguments["threshold"])
                     self.depth = Depth(self.memory.vector_store, size, threshold)
                 return bound.args, bound.kwargs
         return None

@@ -37,6 +37,6 @@ def store_reader(store: Any) -> StoreReader | None:
 def filters_before_cutting(store: Any) -> bool:
     """Say whether fewer rows than asked for mean that `store` has no more that match.
 
-    FAISS and HNSW indexes of PostgreSQL cut first and filter then.
+    Mem0's FAISS and PostgreSQL's HNSW indexes cut first and filter then.
     """
     return store_reader(store) is qdrant.read
