@@ -59,10 +59,10 @@ def test_the_command_prints_and_writes_what_it_measured(tmp_path):
         app, ["bench", "memorybank", *sizes, "--dimension", "300", "--out", str(tmp_path)]
     )
     assert done.exit_code == 0, done.output
-    written = json.loads((tmp_path / "bench-memorybank.json").read_text())
+    written = json.loads((tmp_path / "memorybank.json").read_text())
     assert written["setting"]["dimension"] == 300
     assert "lifted isometrically to 300-d" in written["setting"]["encoder"]
-    page = (tmp_path / "bench-memorybank.md").read_text()
+    page = (tmp_path / "memorybank.md").read_text()
     for row in written["tables"][0]["rows"]:
         assert row["part"] in done.output
         assert f"| {row['part']} | {row['median_ms']:.3f} | {row['p95_ms']:.3f} |" in page

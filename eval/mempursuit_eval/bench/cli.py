@@ -23,7 +23,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-WIDTH = 120  # of what is printed where there is no terminal
+WIDTH = 132  # of what is printed where there is no terminal
 
 Memories = Annotated[int, typer.Option(help="Memories in the store.", min=1)]
 Dimension = Annotated[
@@ -39,6 +39,28 @@ Out = Annotated[Path, typer.Option(help="Folder for the JSON and the Markdown.")
 
 Tick = Callable[[str, int, int], None]  # what is measured, searches done, searches in all
 Bench = Callable[["Encoder", "Options", Tick], "Report"]
+
+
+@app.command()
+def select(
+    data: Annotated[
+        Path | None,
+        typer.Option(help="A LoCoMo file whose turns make the pools; default: synthetic clusters."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A few cells and rounds, to see that it runs.")
+    ] = False,
+    out: Out = Path("runs/bench"),
+) -> None:
+    """The selection alone: the paper's grid, its growth, rivals, cold start and threads."""
+
+    def bench(tick: Tick) -> Report:
+        from mempursuit_eval.bench.select import run_select_bench
+
+        return run_select_bench(data=data, quick=quick, tick=tick)
+
+    with plain_errors():
+        _measure(bench, out)
 
 
 def _add(framework: str, what: str) -> None:
@@ -103,27 +125,28 @@ def _run(
     questions: int,
     rounds: int,
 ) -> None:
-    """Measure, print and write."""
+    """Measure a framework's search, print and write."""
     with plain_errors():
         from mempursuit_eval.bench.frameworks import Options
         from mempursuit_eval.encoders import make_encoder
-        from mempursuit_eval.logs import log_to
 
-        log_to(out)
         encoder = make_encoder(embedder)
         options = Options(memories, dimension or encoder.dimension, k, preset, questions, rounds)
-        with _progress() as progress:
-            bar = progress.add_task("filling the store", total=None)
-
-            def tick(what: str, done: int, total: int) -> None:
-                progress.update(bar, description=what, completed=done, total=total)
-
-            report = bench(encoder, options, tick)
-        present(report, out)
+        _measure(lambda tick: bench(encoder, options, tick), out)
 
 
-def present(report: Report, out: Path) -> None:
-    """Print `report` and write its files into `out`."""
+def _measure(bench: Callable[[Tick], Report], out: Path) -> None:
+    """Run a benchmark under a progress bar, print its report and write it into `out`."""
+    from mempursuit_eval.logs import log_to
+
+    log_to(out)
+    with _progress() as progress:
+        bar = progress.add_task("getting ready", total=None)
+
+        def tick(what: str, done: int, total: int) -> None:
+            progress.update(bar, description=what, completed=done, total=total)
+
+        report = bench(tick)
     paths = report.write(out)
     console = Console()
     if not console.is_terminal:

@@ -89,7 +89,7 @@ def bench_framework(
         "searches": f"{len(questions)} questions, {options.rounds} rounds",
     }
     return Report(
-        f"bench-{name}",
+        name,
         f"{NAMES[name]}: what MemPursuit adds to a search",
         setting,
         [overhead_table(samples, f"{NAMES[name]}, {options.memories} memories, K = {options.k}")],

@@ -82,7 +82,7 @@ def run_mem0_bench(
         "encoder": encoder.name,
         "searches": f"{len(questions)} questions, {options.rounds} rounds",
     }
-    return Report("bench-mem0", "Mem0: what MemPursuit adds to a search", setting, tables, notes)
+    return Report("mem0", "Mem0: what MemPursuit adds to a search", setting, tables, notes)
 
 
 _NOTES = (
