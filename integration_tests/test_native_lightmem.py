@@ -48,7 +48,7 @@ def dataset(tmp_path: Path) -> Dataset:
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-a-key-that-must-stay-here")
-    yield
+    return
 
 
 def write(dataset: Dataset, out: Path, server: ChatServer) -> tuple[RunResult, int]:
@@ -110,7 +110,7 @@ def test_a_call_that_lightmem_would_shrug_off_fails_the_store(package, dataset, 
 
     with (
         ChatServer(lambda body, n: refuses(400, "the context is too long")) as server,
-        pytest.raises(WritingFailedError, match="lightmem could not write tiny: .*too long"),
+        pytest.raises(WritingFailedError, match=r"lightmem could not write tiny: .*too long"),
     ):
         write(dataset, tmp_path / "out", server)
     assert not list((tmp_path / "out").rglob("memories.jsonl"))
@@ -118,5 +118,7 @@ def test_a_call_that_lightmem_would_shrug_off_fails_the_store(package, dataset, 
 
 def test_the_port_cannot_write(monkeypatch):
     monkeypatch.setattr(backbones, "_package", None)
-    with pytest.raises(BackboneUnavailableError, match=r"pip install git\+https://github.com/zjunl"):
+    with pytest.raises(
+        BackboneUnavailableError, match=r"pip install git\+https://github.com/zjunl"
+    ):
         LightMemWriter()
