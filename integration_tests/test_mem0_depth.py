@@ -166,8 +166,9 @@ def test_a_store_that_filters_after_cutting_is_looked_through_as_mem0_does(
         asked.clear()
         with adapter.attach(memory, pool_size=POOL) as handle:
             search(memory, filters={"user_id": user}, top_k=10)
-        assert handle.last is not None
-        assert list(handle.last.pool_ids) == expected
+        # Early releases look so little further that they find none of Ann's.
+        pool = [] if handle.last is None else list(handle.last.pool_ids)
+        assert pool == expected
         if user == "bob":
             assert asked == [POOL]
     assert asked[-1] == 4 * POOL
