@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -49,13 +48,7 @@ def unit(vector: Floats, name: str) -> NDArray[np.float64]:
     Raises:
         ValueError: `vector` has NaN or infinity, or is zero.
     """
-    values = vector.astype(np.float64)
-    with np.errstate(over="ignore"):
-        squared = float(values @ values)
-    if 1e-200 < squared < 1e200:  # False for NaN
-        values /= sqrt(squared)
-        return values
-    row: NDArray[np.float64] = unit_rows(values.reshape(1, -1), name, rows=False)[0]
+    row: NDArray[np.float64] = unit_rows(vector.reshape(1, -1), name, rows=False)[0]
     return row
 
 

@@ -61,9 +61,10 @@ def select(
     budget = as_budget(k)
     check_dials(ridge, discount, near_duplicate)
     check_stop(stop)
-    q = unit(as_query(query), "query")
+    q = as_query(query)
     M = as_candidates(candidates, q.shape[0])
     if M.shape[0] == 0:
+        unit(q, "query")
         return Selection.empty()
     dials = (
         float(ridge),
@@ -74,9 +75,9 @@ def select(
     n = min(budget, M.shape[0])
     found = _run(M, q, n, dials)
     if not len(found[0]):
-        # NaN, infinity and zero rows are named here; rows of extreme length become usable.
-        found = _run(unit_rows(M, "candidates"), q, n, dials)
-    return Selection.from_path(*found)
+        # NaN, infinity and zero vectors are named here; those of extreme length become usable.
+        found = _run(unit_rows(M, "candidates"), unit(q, "query"), n, dials)
+    return Selection.of(*found)
 
 
 def select_many(
@@ -144,9 +145,7 @@ def _cores() -> int:
         return os.cpu_count() or 1
 
 
-def _run(
-    M: Floats, q: NDArray[np.float64], n: int, dials: tuple[float, float, float, float, int]
-) -> Any:
+def _run(M: Floats, q: Floats, n: int, dials: tuple[float, float, float, float, int]) -> Any:
     single = M.dtype == np.float32
     # A bound of the scan's rounding error for unit vectors, summed in at least 16 parts.
     rounding = (2.0**-24 if single else 2.0**-53) * (M.shape[1] / 16 + 16)
@@ -154,7 +153,7 @@ def _run(
     smallest, largest = (1e-25, 1e30) if single else (1e-250, 1e250)
     locked = M.view()  # one type for the compiler, and nothing of the caller's can be written
     locked.flags.writeable = False
-    return _kernel()(locked, q, n, *dials, rounding, smallest, largest)
+    return _kernel()(locked, q.astype(np.float64), n, *dials, rounding, smallest, largest)
 
 
 @cache

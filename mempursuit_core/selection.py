@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,29 +39,14 @@ class Selection:
         """Return the Selection of an empty pool."""
         none = np.empty(0)
         whole = np.empty(0, dtype=np.int64)
-        return cls.from_path(whole, none, none, none, whole, whole, np.empty((0, 0)))
+        return cls.of(whole, none, none, none, none, whole, whole, np.empty((0, 0)))
 
     @classmethod
-    def from_path(
-        cls,
-        indices: NDArray[np.int64],
-        scores: NDArray[np.float64],
-        residual_norms: NDArray[np.float64],
-        gaps: NDArray[np.float64],
-        refits: NDArray[np.int64],
-        members: NDArray[np.int64],
-        path: NDArray[np.float64],
-    ) -> Selection:
-        """Return the Selection of a whole pursuit.
-
-        Row refits[t] of `path` holds α after pick t, over the picks numbered `members`.
-        """
-        weights = np.zeros(len(indices))
-        if len(indices):
-            weights[members] = path[refits[-1]]
-        for array in (indices, weights, scores, residual_norms, gaps):
+    def of(cls, indices: NDArray[np.int64], *evidence: NDArray[Any]) -> Selection:
+        """Return the Selection of these arrays, in the order of the fields, and lock them."""
+        for array in (indices, *evidence):
             array.flags.writeable = False
-        return cls(indices, weights, scores, residual_norms, gaps, refits, members, path)
+        return cls(indices, *evidence)
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -78,8 +64,11 @@ class Selection:
         if n == 0:
             return self
         m = int(self._refits[n - 1]) + 1  # each refit brought one member
-        return Selection.from_path(
+        weights = np.zeros(n)
+        weights[self._members[:m]] = self._path[m - 1, :m]
+        return Selection.of(
             self.indices[:n],
+            weights,
             self.scores[:n],
             self.residual_norms[:n],
             self.gaps[:n],

@@ -19,17 +19,25 @@ REORDERED = frozenset({"reassoc", "contract", "nsz"})
 
 def compiled(function: F) -> F:
     """Compile `function` on first call."""
-    return _compile(function, fastmath=False, inline="never")
+    return _compile(function)
+
+
+def borrowing(function: F) -> F:
+    """Compile a function that only reads and writes the arrays it is given, and makes none.
+
+    It needs no reference counts, which are atomic and would cost more than its work.
+    """
+    return _compile(function, _nrt=False)
 
 
 def summing(function: F) -> F:
     """Compile a loop whose sums may be reordered."""
-    return _compile(function, fastmath=set(REORDERED), inline="never")
+    return _compile(function, fastmath=set(REORDERED), _nrt=False)
 
 
 def entry_point(function: F) -> F:
     """Compile what Python calls, and keep the machine code on disk where that is possible."""
-    dispatcher = _compile(function, fastmath=False, inline="never")
+    dispatcher = _compile(function)
     if not hasattr(dispatcher, "enable_caching"):  # NUMBA_DISABLE_JIT=1
         return dispatcher
     try:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from mempursuit_core.kernels.jit import compiled
+from mempursuit_core.kernels.jit import borrowing
 from mempursuit_core.kernels.scan import exact_product, exact_products, four_products
 
 # NEGLECTED picks had U ≤ ν, so they are no members of the composition.
@@ -50,7 +50,7 @@ class Residual(NamedTuple):
     drift: NDArray[Any]  # drift[s] ≥ ‖r − r_s‖ for every s ≤ number
 
 
-@compiled
+@borrowing
 def best_candidate(pool: Pool, residual: Residual, among: int, wb: float, wu: float) -> int:
     """Return the candidate with the largest wb·b + wu·U, the smaller index on ties, or NOBODY.
 
@@ -64,25 +64,22 @@ def best_candidate(pool: Pool, residual: Residual, among: int, wb: float, wu: fl
         if status[i] <= among:
             s = wb * b[i] + wu * value[i]
             stale |= seen[i] != now
-            if s > most:
-                best, second, most = i, most, s
-            elif s > second:
+            if s > second:
                 second = s
+                if s > most:
+                    best, second, most = i, most, s
     if best == NOBODY:
         return best
+    front = most - slack
     if stale:
-        refresh(pool, residual, among, wb, wu, best)
+        front = refresh(pool, residual, among, wb, wu, best, 0.0)
     elif second < most - 2.0 * slack:
         make_exact(pool, residual, best)
         return best
     # Whoever is within rounding of the front is decided in float64.
-    front = -np.inf
-    for i in range(b.shape[0]):
-        if seen[i] == now and status[i] <= among:
-            front = max(front, wb * b[i] + wu * value[i] - slack)
     best, most = NOBODY, -np.inf
     for i in range(b.shape[0]):
-        if seen[i] == now and status[i] <= among and wb * b[i] + wu * value[i] + slack >= front:
+        if wb * b[i] + wu * value[i] + slack >= front and status[i] <= among and seen[i] == now:
             make_exact(pool, residual, i)
             s = wb * b[i] + wu * value[i]
             if s > most:
@@ -90,48 +87,77 @@ def best_candidate(pool: Pool, residual: Residual, among: int, wb: float, wu: fl
     return best
 
 
-@compiled
-def refresh(pool: Pool, residual: Residual, among: int, wb: float, wu: float, first: int) -> None:
-    """Read every candidate again that might have the largest score, `first` first.
+@borrowing
+def refresh(
+    pool: Pool, residual: Residual, among: int, wb: float, wu: float, first: int, reach: float
+) -> float:
+    """Read every candidate again that might come within `reach` of the best, `first` first.
 
-    Four rows at a time; what they score tells who of the others need not be read.
+    Four rows at a time; what they score tells who of the others need not be read. Returns what
+    the largest score is at least.
     """
-    M, inverse, b, value = pool.M, pool.inverse, pool.b, pool.value
-    seen, status = pool.seen, pool.status
-    drift, scan, now = residual.drift, residual.scan, residual.number
-    stale_slack = pool.rounding * (wb + 2.0 * wu)
-    fresh_slack = pool.rounding * (wb + wu * residual.scale)
-    score = -np.inf
-    four = np.empty(4, np.int64)
-    filled = 0
+    b, value, seen, status = pool.b, pool.value, pool.seen, pool.status
+    drift, now = residual.drift, residual.number
+    reach += pool.rounding * (wb + 2.0 * wu)
+    front = -np.inf
+    i0 = i1 = i2 = first
+    filled = 1
     if seen[first] == now:
-        score = wb * b[first] + wu * value[first] - fresh_slack
-    else:
-        four[0] = first
-        filled = 1
-    last = b.shape[0] - 1
-    for i in range(last + 1):
+        front = wb * b[first] + wu * value[first] - pool.rounding * (wb + wu * residual.scale)
+        filled = 0
+    for i in range(b.shape[0]):
         if (
-            wb * b[i] + wu * (value[i] + drift[seen[i]]) + stale_slack > score
+            wb * b[i] + wu * (value[i] + drift[seen[i]]) + reach > front
             and status[i] <= among
             and seen[i] != now
             and i != first
         ):
-            four[filled] = i
             filled += 1
-        if filled == 4 or (filled > 0 and i == last):
-            for c in range(filled, 4):
-                four[c] = four[0]
-            s = four_products(M, four[0], four[1], four[2], four[3], scan)
-            for c in range(filled):
-                k = four[c]
-                value[k] = s[c] * inverse[k]
-                seen[k] = now
-                score = max(score, wb * b[k] + wu * value[k] - fresh_slack)
-            filled = 0
+            if filled == 1:
+                i0 = i
+            elif filled == 2:
+                i1 = i
+            elif filled == 3:
+                i2 = i
+            else:
+                front = max(front, read_four(pool, residual, wb, wu, i0, i1, i2, i))
+                filled = 0
+    if filled > 0:
+        i1 = i1 if filled > 1 else i0
+        i2 = i2 if filled > 2 else i0
+        front = max(front, read_four(pool, residual, wb, wu, i0, i1, i2, i0))
+    return front
 
 
-@compiled
+@borrowing
+def read_four(
+    pool: Pool, residual: Residual, wb: float, wu: float, i0: int, i1: int, i2: int, i3: int
+) -> float:
+    """Bring four utilities up to date; return what the largest of their scores is at least."""
+    b, value, seen, inverse = pool.b, pool.value, pool.seen, pool.inverse
+    s0, s1, s2, s3 = four_products(pool.M, i0, i1, i2, i3, residual.scan)
+    value[i0] = s0 * inverse[i0]
+    value[i1] = s1 * inverse[i1]
+    value[i2] = s2 * inverse[i2]
+    value[i3] = s3 * inverse[i3]
+    seen[i0] = seen[i1] = seen[i2] = seen[i3] = residual.number
+    largest: float = max(
+        max(wb * b[i0] + wu * value[i0], wb * b[i1] + wu * value[i1]),
+        max(wb * b[i2] + wu * value[i2], wb * b[i3] + wu * value[i3]),
+    )
+    return largest - pool.rounding * (wb + wu * residual.scale)
+
+
+@borrowing
+def bring_up_to_date(pool: Pool, residual: Residual) -> None:
+    """Read every candidate again whose utility is not of this residual."""
+    for i in range(pool.b.shape[0]):
+        if pool.status[i] <= WAITING:
+            refresh(pool, residual, WAITING, 0.0, 1.0, i, np.inf)
+            return
+
+
+@borrowing
 def make_exact(pool: Pool, residual: Residual, i: int) -> None:
     """Bring b, utility and norm of candidate i to float64, for the current residual."""
     if pool.exact[i] == residual.number:
@@ -145,7 +171,7 @@ def make_exact(pool: Pool, residual: Residual, i: int) -> None:
     pool.exact[i] = residual.number
 
 
-@compiled
+@borrowing
 def repeats_a_pick(pool: Pool, i: int, picks: NDArray[Any], t: int, threshold: float) -> bool:
     """Tell whether candidate i has a cosine ≥ `threshold` to one of the first t picks."""
     M, inverse, rounding = pool.M, pool.inverse, pool.rounding

@@ -13,7 +13,7 @@ from mempursuit_core.kernels.composition import (
     update_residual,
     with_room,
 )
-from mempursuit_core.kernels.jit import compiled, entry_point
+from mempursuit_core.kernels.jit import borrowing, compiled, entry_point
 from mempursuit_core.kernels.lazy import (
     FREE,
     NEGLECTED,
@@ -23,13 +23,15 @@ from mempursuit_core.kernels.lazy import (
     Pool,
     Residual,
     best_candidate,
+    bring_up_to_date,
     make_exact,
     repeats_a_pick,
 )
-from mempursuit_core.kernels.scan import copy, relevance_scan
+from mempursuit_core.kernels.scan import copy, relevance_scan, squared_norm
 
 NUMERICAL_FLOOR = 1e-12  # the paper's ε_num (Appendix A.1)
 AUTO = -1.0  # discount: the contract's formula
+MANY = 8  # picks after the optimum for which it pays to bring all utilities up to date at once
 OFF = 2.0  # near_duplicate: no cosine reaches it
 
 
@@ -47,43 +49,48 @@ def pursue(
     smallest: float,
     largest: float,
 ) -> tuple[
-    NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]
+    NDArray[Any],
+    NDArray[Any],
+    NDArray[Any],
+    NDArray[Any],
+    NDArray[Any],
+    NDArray[Any],
+    NDArray[Any],
+    NDArray[Any],
 ]:
     """Pick n of the P memories.
 
     Args:
-        M: (P, d) rows of any length, float32 or float64, P ≥ 1; q: (d,) float64, unit length.
+        M: (P, d) rows of any length, float32 or float64, P ≥ 1; q: (d,) float64, any length.
         n: picks, 1 ≤ n ≤ P; ridge: λ.
         discount: γ, or AUTO; near_duplicate: τ, or OFF.
         tolerance, patience: adaptive stopping (Eq. 7); patience 0 spends the whole budget.
         rounding: bound of a scan's rounding error for unit vectors.
-        smallest, largest: squared row norms outside these cannot be trusted in M's precision.
+        smallest, largest: squared norms outside these cannot be trusted in M's precision.
 
     Returns:
-        (picks, scores, residual norms, gaps, refits, members, path): the first four and `refits`
-        of one entry a pick; refits[t] is the row of `path` that holds α after pick t, over the
-        picks listed in `members`. No picks at all: some row is not finite, zero or out of range.
+        (picks, weights, scores, residual norms, gaps, refits, members, path): the first six have
+        one entry a pick; refits[t] is the row of `path` that holds α after pick t, over the picks
+        listed in `members`. No picks at all: the query or some row is not finite, zero or out of
+        range.
     """
     pool, first, usable = read_pool(M, q, rounding, smallest, largest)
     if not usable:
         n = 0
     picks, refits = np.empty(n, np.int64), np.empty(n, np.int64)
-    scores, norms, gaps = np.empty(n), np.empty(n), np.empty(n)
-    capacity = min(max(n, 1), 32)
-    composition = empty_composition(capacity)
-    r = q.copy()
-    scan = np.empty(M.shape[1], M.dtype)
+    scores, norms, gaps, weights = np.empty(n), np.empty(n), np.empty(n), np.zeros(n)
+    composition = empty_composition(min(max(n, 1), 32))
+    r, scan, drift = pool.q.copy(), np.empty(M.shape[1], M.dtype), np.zeros(n + 1)
     copy(r, scan)
-    drift = np.zeros(n + 1)
     residual = Residual(composition.counts[0], r, scan, 1.0, drift)
     loss, previous, nu = 1.0, 1.0, -np.inf
     top, still, done = 0.0, 0, 0
     optimal = False
-    for t in range(n):
+    while done < n and not optimal:
+        t = done
         gamma = discount_at(t, discount, top)
-        best = next_pick(
-            pool, residual, picks, t, gamma, near_duplicate, t > 0 and loss <= NUMERICAL_FLOOR
-        )
+        vanished = t > 0 and loss <= NUMERICAL_FLOOR
+        best = next_pick(pool, residual, picks, t, gamma, near_duplicate, vanished)
         utility = pool.value[best]
         picks[t] = best
         scores[t] = (1.0 - gamma) * pool.b[best] + gamma * utility
@@ -103,32 +110,70 @@ def pursue(
             scale = 2.0 if t == 0 else np.sqrt(loss)
             residual = Residual(composition.counts[0], r, scan, scale, drift)
             joining, pick = neglected_pick(pool, residual, picks, t, nu)
+        # The certificate (Theorem B.2).
+        rival = best_candidate(pool, residual, WAITING, 0.0, 1.0)
+        gaps[t] = max(0.0, pool.value[rival] - nu) if rival != NOBODY else 0.0
+        optimal = gaps[t] == 0.0
         refits[t] = composition.counts[0] - 1
         norms[t] = np.sqrt(loss)
-        gaps[t] = 0.0
-        if not optimal:
-            # The certificate (Theorem B.2). Once it is 0, no later pick can change α.
-            rival = best_candidate(pool, residual, WAITING, 0.0, 1.0)
-            if rival != NOBODY:
-                gaps[t] = max(0.0, pool.value[rival] - nu)
-            optimal = gaps[t] == 0.0
-        done = t + 1
-        if patience > 0:
-            gain = (previous - loss) / max(previous, NUMERICAL_FLOOR)
-            still = still + 1 if gain <= tolerance else 0
-            if still >= patience:
-                break
+        done += 1
+        still = unmoved(previous, loss, tolerance, still)
         previous = loss
+        if 0 < patience <= still:
+            n = done
+    if patience > 0:
+        n = min(n, done + patience - still)  # from here on no refit moves anything
+    if done < n:
+        # No later pick can change α: the rest of the path is a matter of scores.
+        rest(pool, residual, picks, scores, done, n, discount, near_duplicate, top, loss)
+        refits[done:n] = composition.counts[0] - 1
+        norms[done:n] = np.sqrt(loss)
+        gaps[done:n] = 0.0
     m = composition.counts[0]
+    for j in range(m):
+        weights[composition.picks[j]] = composition.alpha[j]
     return (
-        picks[:done],
-        scores[:done],
-        norms[:done],
-        gaps[:done],
-        refits[:done],
+        picks[:n],
+        weights[:n],
+        scores[:n],
+        norms[:n],
+        gaps[:n],
+        refits[:n],
         composition.picks[:m],
         composition.path[:m, :m],
     )
+
+
+@borrowing
+def rest(
+    pool: Pool,
+    residual: Residual,
+    picks: NDArray[Any],
+    scores: NDArray[Any],
+    done: int,
+    n: int,
+    discount: float,
+    near_duplicate: float,
+    top: float,
+    loss: float,
+) -> None:
+    """Pick until there are n, with the residual as it is."""
+    if n - done > MANY:
+        bring_up_to_date(pool, residual)
+    for t in range(done, n):
+        gamma = discount_at(t, discount, top)
+        vanished = loss <= NUMERICAL_FLOOR
+        best = next_pick(pool, residual, picks, t, gamma, near_duplicate, vanished)
+        picks[t] = best
+        scores[t] = (1.0 - gamma) * pool.b[best] + gamma * pool.value[best]
+        pool.status[best] = NEGLECTED
+
+
+@borrowing
+def unmoved(previous: float, loss: float, tolerance: float, still: int) -> int:
+    """Return how many refits in a row have improved the loss by no more than the tolerance."""
+    gain = (previous - loss) / max(previous, NUMERICAL_FLOOR)  # Δ of Eq. 7
+    return still + 1 if gain <= tolerance else 0
 
 
 @compiled
@@ -137,15 +182,16 @@ def read_pool(
 ) -> tuple[Pool, NDArray[Any], bool]:
     """Return the Pool after one pass over it, the cosines to row 0, and whether to trust it."""
     P = M.shape[0]
+    square = squared_norm(q)
+    usable = smallest < square < largest  # NaN fails too
+    q = q / np.sqrt(square)
     scan = np.empty(M.shape[1], M.dtype)
     copy(q, scan)
     b, first, inverse = np.empty(P), np.empty(P), np.empty(P)
     relevance_scan(M, scan, b, first, inverse)
     value, seen, exact = np.empty(P), np.zeros(P, np.int64), np.empty(P, np.int64)
-    usable = True
     for i in range(P):
-        if not smallest < inverse[i] < largest:  # NaN fails too
-            usable = False
+        usable &= smallest < inverse[i] < largest
         inverse[i] = 1.0 / np.sqrt(inverse[i])
         b[i] *= inverse[i]
         first[i] *= inverse[i] * inverse[0]
@@ -155,7 +201,7 @@ def read_pool(
     return Pool(M, q, inverse, b, value, seen, exact, status, rounding), first, usable
 
 
-@compiled
+@borrowing
 def utilities_after_row_0(pool: Pool, first: NDArray[Any]) -> None:
     """Set every utility for the residual q − m_0."""
     b, value, seen = pool.b, pool.value, pool.seen
@@ -164,7 +210,7 @@ def utilities_after_row_0(pool: Pool, first: NDArray[Any]) -> None:
         seen[i] = 1
 
 
-@compiled
+@borrowing
 def discount_at(t: int, discount: float, top: float) -> float:
     """Return γ for the pick made with t memories selected; `top` is max b (contract §3)."""
     if discount != AUTO:
@@ -172,7 +218,7 @@ def discount_at(t: int, discount: float, top: float) -> float:
     return min(1.0, t / 8.0) * min(max(0.75 * top, 0.0), 1.0)
 
 
-@compiled
+@borrowing
 def next_pick(
     pool: Pool,
     residual: Residual,
@@ -206,7 +252,7 @@ def next_pick(
     return best
 
 
-@compiled
+@borrowing
 def first_of(status: NDArray[Any], wanted: int) -> int:
     """Return the smallest index with this status, or NOBODY."""
     for i in range(status.shape[0]):
@@ -215,7 +261,7 @@ def first_of(status: NDArray[Any], wanted: int) -> int:
     return NOBODY
 
 
-@compiled
+@borrowing
 def neglected_pick(
     pool: Pool, residual: Residual, picks: NDArray[Any], t: int, nu: float
 ) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mempursuit_core.kernels.jit import compiled
+from mempursuit_core.kernels.jit import borrowing, compiled
 
 # Squared distance to the corral's affine hull below which a memory adds no direction.
 NO_NEW_DIRECTION = 1e-15
@@ -96,7 +96,7 @@ def descend(
         size = remove(G, ridge, corral, size, L, first)
 
 
-@compiled
+@borrowing
 def append(
     G: NDArray[Any], ridge: float, corral: NDArray[Any], size: int, L: NDArray[Any], member: int
 ) -> bool:
@@ -109,7 +109,7 @@ def append(
     return True
 
 
-@compiled
+@borrowing
 def remove(
     G: NDArray[Any], ridge: float, corral: NDArray[Any], size: int, L: NDArray[Any], gone: int
 ) -> int:
@@ -124,7 +124,7 @@ def remove(
     return size - 1
 
 
-@compiled
+@borrowing
 def factor_row(
     G: NDArray[Any], ridge: float, corral: NDArray[Any], L: NDArray[Any], row: int, start: int
 ) -> float:

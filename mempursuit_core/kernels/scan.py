@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mempursuit_core.kernels.jit import compiled, summing
+from mempursuit_core.kernels.jit import borrowing, summing
 
 
 @summing
@@ -21,21 +21,33 @@ def relevance_scan(
     """Set b_i = m_iᵀq, first_i = m_iᵀm_0 and norm_i = ‖m_i‖² of the rows as they are.
 
     One pass over M (P, d), as long as memory takes to deliver it: the cosines to row 0 cost
-    nothing, and backbones hand over the best match first.
+    nothing, and backbones hand over the best match first. Two rows at a time keep memory busy;
+    an odd last row is read twice, so that every row takes the same path.
     """
     P, d = M.shape
-    for i in range(P):
-        along = M.dtype.type(0)
-        beside = M.dtype.type(0)
-        square = M.dtype.type(0)
+    for start in range(0, P, 2):
+        i, k = start, min(start + 1, P - 1)
+        along_i = M.dtype.type(0)
+        along_k = M.dtype.type(0)
+        first_i = M.dtype.type(0)
+        first_k = M.dtype.type(0)
+        square_i = M.dtype.type(0)
+        square_k = M.dtype.type(0)
         for j in range(d):
             x = M[i, j]
-            along += x * q[j]
-            beside += x * M[0, j]
-            square += x * x
-        b[i] = along
-        first[i] = beside
-        norm[i] = square
+            y = M[k, j]
+            along_i += x * q[j]
+            along_k += y * q[j]
+            first_i += x * M[0, j]
+            first_k += y * M[0, j]
+            square_i += x * x
+            square_k += y * y
+        b[i] = along_i
+        b[k] = along_k
+        first[i] = first_i
+        first[k] = first_k
+        norm[i] = square_i
+        norm[k] = square_k
 
 
 @summing
@@ -126,7 +138,7 @@ def squared_norm(r: NDArray[Any]) -> float:
     return s
 
 
-@compiled
+@borrowing
 def copy(r: NDArray[Any], out: NDArray[Any]) -> None:
     """Copy r into out, in out's precision."""
     for j in range(r.shape[0]):

@@ -76,7 +76,8 @@ def _draw(
         own = int(rng.integers(len(stores)))
         memories = stores[own].memories
         if len(memories) < P:
-            memories = np.concatenate([memories, *(s.memories for s in stores)])
+            others = (store.memories for i, store in enumerate(stores) if i != own)
+            memories = np.concatenate([memories, *others])
         if len(memories) < P:
             raise ValueError(f"there are only {len(memories)} memories, too few for a pool of {P}")
         query = stores[own].questions[rng.integers(len(stores[own].questions))]
