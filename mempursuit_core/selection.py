@@ -45,7 +45,7 @@ class Selection:
     def of(cls, indices: NDArray[np.int64], *evidence: NDArray[Any]) -> Selection:
         """Return the Selection of these arrays, in the order of the fields, and lock them."""
         for array in (indices, *evidence):
-            array.flags.writeable = False
+            array.setflags(write=False)
         return cls(indices, *evidence)
 
     def __len__(self) -> int:

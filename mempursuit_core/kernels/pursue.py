@@ -85,12 +85,15 @@ def pursue(
     residual = Residual(composition.counts[0], r, scan, 1.0, drift)
     loss, previous, nu = 1.0, 1.0, -np.inf
     top, still, done = 0.0, 0, 0
-    optimal = False
+    rival, optimal = NOBODY, False
     while done < n and not optimal:
         t = done
         gamma = discount_at(t, discount, top)
         vanished = t > 0 and loss <= NUMERICAL_FLOOR
-        best = next_pick(pool, residual, picks, t, gamma, near_duplicate, vanished)
+        if rival != NOBODY and gamma == 1.0 and near_duplicate == OFF and not vanished:
+            best = rival  # with the paper's dials the certificate has named it already
+        else:
+            best = next_pick(pool, residual, picks, t, gamma, near_duplicate, vanished)
         utility = pool.value[best]
         picks[t] = best
         scores[t] = (1.0 - gamma) * pool.b[best] + gamma * utility
