@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mempursuit_core.kernels.jit import compiled
+from mempursuit_core.kernels.jit import borrowing, compiled
 from mempursuit_core.kernels.lazy import Pool
 from mempursuit_core.kernels.refit import refit
 from mempursuit_core.kernels.scan import copy, four_exact_products, squared_norm, subtract_four
@@ -30,6 +30,7 @@ class Composition(NamedTuple):
     L: NDArray[Any]
     path: NDArray[Any]  # (c, c) row s is α after refit s
     length: NDArray[Any]  # (c,) ‖Σ α m‖² after refit s
+    scratch: NDArray[Any]  # (4, c)
 
 
 @compiled
@@ -46,6 +47,7 @@ def empty_composition(capacity: int) -> Composition:
         np.empty((capacity, capacity)),
         np.zeros((capacity, capacity)),
         np.empty(capacity),
+        np.empty((4, capacity)),
     )
 
 
@@ -72,7 +74,7 @@ def with_room(c: Composition) -> Composition:
     return wide
 
 
-@compiled
+@borrowing
 def add_member(c: Composition, pool: Pool, i: int, pick: int, ridge: float) -> None:
     """Let candidate i (exact by now) join, and refit the weights (paper Eq. 6)."""
     M, inverse = pool.M, pool.inverse
@@ -91,12 +93,12 @@ def add_member(c: Composition, pool: Pool, i: int, pick: int, ridge: float) -> N
     c.b[n] = pool.b[i]
     c.picks[n] = pick
     c.counts[0] = n + 1
-    c.counts[1] = refit(G, c.b, n + 1, ridge, alpha, c.corral, c.counts[1], c.L, n)
+    c.counts[1] = refit(G, c.b, n + 1, ridge, alpha, c.corral, c.counts[1], c.L, n, c.scratch)
     for j in range(n + 1):
         path[n, j] = alpha[j]
 
 
-@compiled
+@borrowing
 def update_residual(
     c: Composition, pool: Pool, r: NDArray[Any], drift: NDArray[Any], ridge: float
 ) -> tuple[float, float]:
@@ -110,7 +112,7 @@ def update_residual(
     copy(pool.q, r)
     nu = 0.0
     own = 0.0
-    reach = np.empty(n)  # Gα
+    reach = c.scratch[0]  # Gα
     for j in range(n):
         s = 0.0
         for k in range(n):
@@ -132,7 +134,7 @@ def update_residual(
     return squared_norm(r), nu
 
 
-@compiled
+@borrowing
 def subtract_all(
     M: NDArray[Any],
     inverse: NDArray[Any],
@@ -142,12 +144,18 @@ def subtract_all(
     size: int,
     r: NDArray[Any],
 ) -> None:
-    """Take Σ α m over the corral off r."""
-    four = np.empty(4, np.int64)
-    w = np.empty(4)
+    """Take Σ α m over the corral off r, four at a time; the last four are filled up with 0 · m."""
     for start in range(0, size, 4):
-        for c in range(4):
-            j = corral[min(start + c, size - 1)]
-            four[c] = rows[j]
-            w[c] = alpha[j] * inverse[four[c]] if start + c < size else 0.0
-        subtract_four(M, four[0], four[1], four[2], four[3], (w[0], w[1], w[2], w[3]), r)
+        j0 = corral[start]
+        j1, j2, j3 = j0, j0, j0
+        w0, w1, w2, w3 = alpha[j0] * inverse[rows[j0]], 0.0, 0.0, 0.0
+        if start + 1 < size:
+            j1 = corral[start + 1]
+            w1 = alpha[j1] * inverse[rows[j1]]
+        if start + 2 < size:
+            j2 = corral[start + 2]
+            w2 = alpha[j2] * inverse[rows[j2]]
+        if start + 3 < size:
+            j3 = corral[start + 3]
+            w3 = alpha[j3] * inverse[rows[j3]]
+        subtract_four(M, rows[j0], rows[j1], rows[j2], rows[j3], (w0, w1, w2, w3), r)

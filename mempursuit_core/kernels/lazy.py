@@ -21,6 +21,7 @@ from mempursuit_core.kernels.scan import exact_product, exact_products, four_pro
 # numpy's integers, because numba compiles a function anew for every Python constant it is given.
 FREE, WAITING, SELECTED, NEGLECTED = (cast(int, np.int64(n)) for n in range(4))
 NOBODY = cast(int, np.int64(-1))
+LIKELY, ALL_SEEN = 0, 1  # places in Pool.notes
 
 # Two copies of one memory have cosine 1 up to rounding, and must count as such.
 COSINE_TOLERANCE = 1e-12
@@ -36,6 +37,7 @@ class Pool(NamedTuple):
     value: NDArray[Any]  # (P,) utility for residual number `seen`
     seen: NDArray[Any]  # (P,)
     exact: NDArray[Any]  # (P,) residual number for which all three are float64 exact; −1: none
+    notes: NDArray[Any]  # (2,) a likely winner to read first; residual all utilities are of
     status: NDArray[Any]  # (P,) FREE, WAITING (near-duplicate of a pick), SELECTED or NEGLECTED
     rounding: float  # bound of a scan's rounding error for unit vectors
 
@@ -56,30 +58,30 @@ def best_candidate(pool: Pool, residual: Residual, among: int, wb: float, wu: fl
 
     Only candidates with status ≤ `among` count. The winner's `b` and `value` are exact after this.
     """
-    b, value, seen, status = pool.b, pool.value, pool.seen, pool.status
+    b, value, seen, status, notes = pool.b, pool.value, pool.seen, pool.status, pool.notes
     now = residual.number
+    if notes[ALL_SEEN] != now:
+        refresh(pool, residual, among, wb, wu, 0.0)
     slack = pool.rounding * (wb + wu * residual.scale)
-    best, most, second, stale = NOBODY, -np.inf, -np.inf, False
+    best, most, runner_up, second = NOBODY, -np.inf, NOBODY, -np.inf
     for i in range(b.shape[0]):
-        if status[i] <= among:
-            s = wb * b[i] + wu * value[i]
-            stale |= seen[i] != now
-            if s > second:
-                second = s
-                if s > most:
-                    best, second, most = i, most, s
+        s = wb * b[i] + wu * value[i]
+        if s > second and status[i] <= among and seen[i] == now:
+            if s > most:
+                best, most, runner_up, second = i, s, best, most
+            else:
+                runner_up, second = i, s
     if best == NOBODY:
         return best
-    front = most - slack
-    if stale:
-        front = refresh(pool, residual, among, wb, wu, best, 0.0)
-    elif second < most - 2.0 * slack:
+    notes[LIKELY] = runner_up
+    if second < most - 2.0 * slack:
         make_exact(pool, residual, best)
         return best
     # Whoever is within rounding of the front is decided in float64.
+    front = most - 2.0 * slack
     best, most = NOBODY, -np.inf
     for i in range(b.shape[0]):
-        if wb * b[i] + wu * value[i] + slack >= front and status[i] <= among and seen[i] == now:
+        if wb * b[i] + wu * value[i] >= front and status[i] <= among and seen[i] == now:
             make_exact(pool, residual, i)
             s = wb * b[i] + wu * value[i]
             if s > most:
@@ -88,29 +90,25 @@ def best_candidate(pool: Pool, residual: Residual, among: int, wb: float, wu: fl
 
 
 @borrowing
-def refresh(
-    pool: Pool, residual: Residual, among: int, wb: float, wu: float, first: int, reach: float
-) -> float:
-    """Read every candidate again that might come within `reach` of the best, `first` first.
+def refresh(pool: Pool, residual: Residual, among: int, wb: float, wu: float, reach: float) -> None:
+    """Read every candidate again that might come within `reach` of the best.
 
-    Four rows at a time; what they score tells who of the others need not be read. Returns what
-    the largest score is at least.
+    Four rows at a time, a likely winner first; what they score tells who of the others need not
+    be read.
     """
     b, value, seen, status = pool.b, pool.value, pool.seen, pool.status
     drift, now = residual.drift, residual.number
     reach += pool.rounding * (wb + 2.0 * wu)
     front = -np.inf
-    i0 = i1 = i2 = first
-    filled = 1
-    if seen[first] == now:
-        front = wb * b[first] + wu * value[first] - pool.rounding * (wb + wu * residual.scale)
-        filled = 0
+    likely = pool.notes[LIKELY]
+    if likely != NOBODY and status[likely] <= among:
+        front = read_four(pool, residual, wb, wu, likely, likely, likely, likely)
+    i0 = i1 = i2 = filled = 0
     for i in range(b.shape[0]):
         if (
             wb * b[i] + wu * (value[i] + drift[seen[i]]) + reach > front
             and status[i] <= among
             and seen[i] != now
-            and i != first
         ):
             filled += 1
             if filled == 1:
@@ -125,8 +123,7 @@ def refresh(
     if filled > 0:
         i1 = i1 if filled > 1 else i0
         i2 = i2 if filled > 2 else i0
-        front = max(front, read_four(pool, residual, wb, wu, i0, i1, i2, i0))
-    return front
+        read_four(pool, residual, wb, wu, i0, i1, i2, i0)
 
 
 @borrowing
@@ -134,13 +131,14 @@ def read_four(
     pool: Pool, residual: Residual, wb: float, wu: float, i0: int, i1: int, i2: int, i3: int
 ) -> float:
     """Bring four utilities up to date; return what the largest of their scores is at least."""
-    b, value, seen, inverse = pool.b, pool.value, pool.seen, pool.inverse
+    b, value, inverse, seen, exact = pool.b, pool.value, pool.inverse, pool.seen, pool.exact
     s0, s1, s2, s3 = four_products(pool.M, i0, i1, i2, i3, residual.scan)
     value[i0] = s0 * inverse[i0]
     value[i1] = s1 * inverse[i1]
     value[i2] = s2 * inverse[i2]
     value[i3] = s3 * inverse[i3]
     seen[i0] = seen[i1] = seen[i2] = seen[i3] = residual.number
+    exact[i0] = exact[i1] = exact[i2] = exact[i3] = NOBODY
     largest: float = max(
         max(wb * b[i0] + wu * value[i0], wb * b[i1] + wu * value[i1]),
         max(wb * b[i2] + wu * value[i2], wb * b[i3] + wu * value[i3]),
@@ -151,10 +149,8 @@ def read_four(
 @borrowing
 def bring_up_to_date(pool: Pool, residual: Residual) -> None:
     """Read every candidate again whose utility is not of this residual."""
-    for i in range(pool.b.shape[0]):
-        if pool.status[i] <= WAITING:
-            refresh(pool, residual, WAITING, 0.0, 1.0, i, np.inf)
-            return
+    refresh(pool, residual, WAITING, 0.0, 1.0, np.inf)
+    pool.notes[ALL_SEEN] = residual.number
 
 
 @borrowing

@@ -15,6 +15,7 @@ from mempursuit_core.kernels.composition import (
 )
 from mempursuit_core.kernels.jit import borrowing, compiled, entry_point
 from mempursuit_core.kernels.lazy import (
+    ALL_SEEN,
     FREE,
     NEGLECTED,
     NOBODY,
@@ -201,7 +202,9 @@ def read_pool(
         value[i] = b[i]
         exact[i] = NOBODY
     status = np.zeros(P, np.int8)  # FREE
-    return Pool(M, q, inverse, b, value, seen, exact, status, rounding), first, usable
+    notes = np.full(2, NOBODY)
+    notes[ALL_SEEN] = 0
+    return Pool(M, q, inverse, b, value, seen, exact, notes, status, rounding), first, usable
 
 
 @borrowing
@@ -211,6 +214,7 @@ def utilities_after_row_0(pool: Pool, first: NDArray[Any]) -> None:
     for i in range(b.shape[0]):
         value[i] = b[i] - first[i]
         seen[i] = 1
+    pool.notes[ALL_SEEN] = 1
 
 
 @borrowing

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mempursuit_core.kernels.jit import borrowing, compiled
+from mempursuit_core.kernels.jit import borrowing
 
 # Squared distance to the corral's affine hull below which a memory adds no direction.
 NO_NEW_DIRECTION = 1e-15
@@ -21,7 +21,7 @@ NO_NEW_DIRECTION = 1e-15
 ROUNDING = 1e-15
 
 
-@compiled
+@borrowing
 def refit(
     G: NDArray[Any],
     b: NDArray[Any],
@@ -32,6 +32,7 @@ def refit(
     size: int,
     L: NDArray[Any],
     entering: int,
+    scratch: NDArray[Any],
 ) -> int:
     """Refit the weights after member `entering` joined; return the corral's new size.
 
@@ -41,24 +42,26 @@ def refit(
         alpha: (≥n,) the last weights, updated in place; 0 outside the corral.
         corral: (≥n,) int64, the members in the order of L's rows; the first `size` count.
         L: (≥n, ≥n) lower triangular factor, updated in place.
+        scratch: (4, ≥n), overwritten.
     """
-    target = np.empty(n)
-    barred = np.zeros(n, np.bool_)
+    barred = scratch[0]
+    for i in range(n):
+        barred[i] = 0.0
     best = entering
     for _ in range(10 * n + 100):
         if append(G, ridge, corral, size, L, best):
-            size = descend(G, b, ridge, alpha, corral, size + 1, L, target)
+            size = descend(G, b, ridge, alpha, corral, size + 1, L, scratch)
         else:
-            barred[best] = True
+            barred[best] = 1.0
         if alpha[best] == 0.0:
-            barred[best] = True  # it came and went: entering again would cycle
-        best = steepest(G, b, n, ridge, alpha, barred)
+            barred[best] = 1.0  # it came and went: entering again would cycle
+        best = steepest(G, b, n, ridge, alpha, barred, scratch[3])
         if best < 0:
             break
     return size
 
 
-@compiled
+@borrowing
 def descend(
     G: NDArray[Any],
     b: NDArray[Any],
@@ -67,11 +70,12 @@ def descend(
     corral: NDArray[Any],
     size: int,
     L: NDArray[Any],
-    target: NDArray[Any],
+    scratch: NDArray[Any],
 ) -> int:
     """Move to the corral's own minimiser, dropping every member that would go negative."""
+    target = scratch[1]
     while True:
-        affine_minimiser(b, corral, size, L, target)
+        affine_minimiser(b, corral, size, L, target, scratch[2])
         step, first = 1.0, -1
         for c in range(size):
             if target[c] <= 0.0:
@@ -141,15 +145,19 @@ def factor_row(
     return pivot
 
 
-@compiled
+@borrowing
 def affine_minimiser(
-    b: NDArray[Any], corral: NDArray[Any], size: int, L: NDArray[Any], target: NDArray[Any]
+    b: NDArray[Any],
+    corral: NDArray[Any],
+    size: int,
+    L: NDArray[Any],
+    target: NDArray[Any],
+    z: NDArray[Any],
 ) -> None:
     """Set target to the minimiser over the corral with Σα = 1 and no sign constraint.
 
     With L y = b and L z = 1 it is L⁻ᵀ (y − ν z), where ν makes the weights sum to 1.
     """
-    z = np.empty(size)
     yz = 0.0
     zz = 0.0
     for c in range(size):
@@ -171,7 +179,7 @@ def affine_minimiser(
             target[j] -= L[c, j] * target[c]
 
 
-@compiled
+@borrowing
 def steepest(
     G: NDArray[Any],
     b: NDArray[Any],
@@ -179,9 +187,9 @@ def steepest(
     ridge: float,
     alpha: NDArray[Any],
     barred: NDArray[Any],
+    slope: NDArray[Any],
 ) -> int:
     """Return the weightless member the objective falls fastest towards, or −1 at the optimum."""
-    slope = np.empty(n)
     level = 0.0
     for i in range(n):
         s = b[i] - ridge * alpha[i]
@@ -191,6 +199,6 @@ def steepest(
         level += alpha[i] * s
     best, most = -1, level + ROUNDING
     for i in range(n):
-        if alpha[i] == 0.0 and not barred[i] and slope[i] > most:
+        if alpha[i] == 0.0 and barred[i] == 0.0 and slope[i] > most:
             best, most = i, slope[i]
     return best
