@@ -26,7 +26,7 @@ def test_report_of_a_quick_run(tmp_path: Path) -> None:
         assert row["mempursuit / gemv"] > 0
     assert ratios.rows is cells.rows
     assert growth.rows[0]["P"] == 200
-    assert growth.rows[0]["extra_mb"] >= 0
+    assert growth.rows[0]["pool_mb"] == pytest.approx(200 * 64 * 4 / 1e6)
     assert [row["what"] for row in cold.rows][-1] == "first select"
     assert [row["threads"] for row in threads.rows] == [1, 2, 4]
     written = json.loads((tmp_path / "select.json").read_text())

@@ -19,7 +19,7 @@ from mempursuit_eval.bench.select_pools import (
     locomo_stores,
     synthetic_stores,
 )
-from mempursuit_eval.bench.select_processes import cold_start, growth
+from mempursuit_eval.bench.select_processes import cold_start, growth, two_processes
 from mempursuit_eval.bench.timing import Contender, Summary, alternate, ratio
 
 GRID = [(P, K, 1536) for P in (100, 200, 300, 500) for K in (10, 20, 50, 100)]
@@ -89,6 +89,8 @@ def run_select_bench(
             "All contenders get the same float32 inputs in one run, in alternating order, so the "
             "pool is in none of the small caches when its turn comes. MMR and DPP are pyversity's, "
             "with diversity 0.5 and the cosines handed in. Ratios are medians over the inputs.",
+            f"Callers at once: two plain processes did {two_processes():.2f} times the work of one "
+            "on this machine just then; threads cannot do more.",
             "Published figures are of another machine: the paper's Table 14.",
         ],
     )
