@@ -57,7 +57,8 @@ def _compile(function: F, **options: Any) -> F:
 def _warn_uncached() -> None:
     warnings.warn(
         "mempursuit: no folder to keep compiled code in, so every process compiles it again "
-        "(some seconds at the first select or warmup()). Set NUMBA_CACHE_DIR to a writable folder.",
+        "(about half a minute at the first select or warmup()). Set NUMBA_CACHE_DIR to a writable "
+        "folder.",
         RuntimeWarning,
         stacklevel=2,
     )
