@@ -1,4 +1,4 @@
-"""Checking and normalising what the caller hands in (contract §4)."""
+"""Checking and normalising what the caller hands in."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def as_budget(k: int) -> int:
 
 
 def check_dials(ridge: float, discount: float | str, near_duplicate: float | None) -> None:
-    """Raise ValueError for a dial outside its range (contract §3)."""
+    """Raise ValueError for a dial outside its range."""
     if not _is_number(ridge) or not (0 <= ridge < np.inf):
         raise ValueError(f"ridge must be a finite number >= 0, got {ridge!r}")
     if discount != "auto" and not (_is_number(discount) and 0 <= float(discount) <= 1):

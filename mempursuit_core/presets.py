@@ -1,4 +1,4 @@
-"""The dials of the pursuit, bundled and named (contract §3)."""
+"""The dials of the pursuit, bundled and named."""
 
 from __future__ import annotations
 

@@ -46,9 +46,11 @@ def select(
         candidates: (P, d) embeddings of the pool, one memory a row, in the backbone's order.
         k: the budget; a pool smaller than `k` is returned whole.
         ridge: λ of the refit (Eq. 6).
-        discount: share γ of the reconstruction taken off the score, or "auto" (contract §3).
+        discount: share γ of the reconstruction taken off the score: 1 is the paper, 0 plain
+            relevance. "auto" is γ_t = min(1, t/8) · clip(0.75 · max b, 0, 1) with t memories
+            picked: only what memories can account for, and less of it in the first picks.
         near_duplicate: cosine τ at which a memory counts as a repeat of a picked one and waits
-            at the end; None turns it off (contract §3).
+            at the end; None turns it off.
         stop: adaptive stopping (Eq. 7); None spends the whole budget.
 
     Returns:

@@ -15,7 +15,7 @@ def resolve_dials(
     ridge: float | None = None,
     stop: AdaptiveStop | None = None,
 ) -> Dials:
-    """Return preset `name` with every given dial replaced (contract §3); None keeps the preset's.
+    """Return preset `name` with every given dial replaced; None keeps the preset's.
 
     To leave a dial of `auto` out, start from `paper`: `resolve_dials("paper", discount="auto")`.
 

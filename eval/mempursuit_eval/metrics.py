@@ -1,4 +1,4 @@
-"""How much of the gold evidence reaches the context (contract §6)."""
+"""How much of the gold evidence reaches the context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paired statistics over questions (contract §6)."""
+"""Paired statistics over questions."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from mempursuit_core.kernels.lazy import (
 from mempursuit_core.kernels.scan import copy, relevance_scan, squared_norm
 
 NUMERICAL_FLOOR = 1e-12  # the paper's ε_num (Appendix A.1)
-AUTO = -1.0  # discount: the contract's formula
+AUTO = -1.0  # discount: γ_t of `discount_at`
 MANY = 8  # picks after the optimum for which it pays to bring all utilities up to date at once
 OFF = 2.0  # near_duplicate: no cosine reaches it
 
@@ -219,7 +219,7 @@ def utilities_after_row_0(pool: Pool, first: NDArray[Any]) -> None:
 
 @borrowing
 def discount_at(t: int, discount: float, top: float) -> float:
-    """Return γ for the pick made with t memories selected; `top` is max b (contract §3)."""
+    """Return γ for the pick made with t memories selected; `top` is max b."""
     if discount != AUTO:
         return discount
     return min(1.0, t / 8.0) * min(max(0.75 * top, 0.0), 1.0)
@@ -274,7 +274,7 @@ def neglected_pick(
 ) -> tuple[int, int]:
     """Return one of the first t picks, and its number, that is no member and has U > ν by now.
 
-    Only the dials of contract §3 pick memories with U ≤ ν before the optimum.
+    Only the dials beyond the paper pick memories with U ≤ ν before the optimum.
     """
     status, value, seen, drift = pool.status, pool.value, pool.seen, residual.drift
     best, number, most = NOBODY, NOBODY, nu + 1e-15

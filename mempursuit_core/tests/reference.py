@@ -1,4 +1,4 @@
-"""The contract's §2 and §3 written down word for word, its refit left to quadprog.
+"""The pursuit and its dials written down step by step, its refit left to quadprog.
 
 Shares no code with the core: full Gram matrix, a general QP solver, no savings.
 """
@@ -49,7 +49,7 @@ def pursue(
     discount: float | str = 1.0,
     near_duplicate: float | None = None,
 ) -> Path:
-    """Run the pursuit step by step as the contract states it."""
+    """Run the pursuit step by step as the paper states it."""
     q, M = unit(query), unit(candidates)
     P = len(M)
     G, b = M @ M.T, M @ q

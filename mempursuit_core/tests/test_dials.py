@@ -1,4 +1,4 @@
-"""Dials beyond the paper (contract §3)."""
+"""Dials beyond the paper."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_gamma_of_one_is_the_paper(problem: Problem, discount: Any, tau: float |
         np.testing.assert_allclose(found.gaps[t - 1], max(0.0, U.max() - nu), rtol=0, atol=1e-9)
 
 
-def test_presets_are_the_contract() -> None:
+def test_presets() -> None:
     assert PRESETS["paper"] == Dials(discount=1.0, near_duplicate=None, ridge=1e-10, stop=None)
     assert PRESETS["auto"] == Dials(discount="auto", near_duplicate=0.95, ridge=1e-10, stop=None)
     assert preset("auto") is PRESETS["auto"]

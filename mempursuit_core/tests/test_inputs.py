@@ -1,4 +1,4 @@
-"""Odd inputs (contract §4): what is accepted, what is refused, and how it is said."""
+"""Odd inputs: what is accepted, what is refused, and how it is said."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold for every pursuit, on drawn problems (contract §2, paper Appendix B)."""
+"""What must hold for every pursuit, on drawn problems (paper §3, Appendix B)."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def attach(
         target: a LightMemory, or the entry retriever of LightMem's LoCoMo experiment (an object
             with `embedder` and `retrieve(entries, query_text, limit)`).
         pool_size: memories pursuit chooses from; a larger `limit` widens the pool to itself.
-        preset: "paper" or "auto" (contract §3); every dial given beside it replaces its value.
+        preset: "paper" or "auto"; every dial given beside it replaces its value.
         discount, near_duplicate, stop: the dials.
 
     Raises:

@@ -53,7 +53,7 @@ def attach(
             themselves, which keep their own dials.
         k: seeds to pick; None keeps the number the framework asks for (MemoryBank's `top_k`).
         pool_size: the index's nearest that pursuit chooses from; asking for more widens the pool.
-        preset: "paper" or "auto" (contract §3).
+        preset: "paper" or "auto".
         discount, near_duplicate, stop: replace the preset's dial.
 
     Returns:

@@ -38,7 +38,7 @@ def attach(
         k: the budget; SimpleMem itself has none and returns everything it found.
         pool_size: how much of what SimpleMem found pursuit may look at, in SimpleMem's order;
             None, the default, is all of it. A larger `k` widens it to itself.
-        preset: "paper" or "auto" (contract §3).
+        preset: "paper" or "auto".
         discount, near_duplicate, stop: replace the preset's dial.
 
     Returns:

@@ -15,7 +15,7 @@ from mempursuit_eval.advise.geometry import Geometry, measure_geometry
 from mempursuit_eval.datasets import DataError
 from mempursuit_eval.statistics import Paired, compare_paired
 
-CAREFUL = "auto"  # the preset to try where nothing can be measured (contract §3)
+CAREFUL = "auto"  # the preset to try where nothing can be measured
 SAME = 0.98  # a share of kept memories above which pursuit changes next to nothing
 
 

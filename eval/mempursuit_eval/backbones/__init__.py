@@ -36,8 +36,10 @@ def backbone_class(name: str) -> type[Backbone]:
     try:
         found: type[Backbone] = getattr(import_module(f"{__name__}.{module}"), cls)
     except ImportError as error:
+        lighter = " (or, without torch: pip install --no-deps simplemem)"
         raise BackboneUnavailableError(
             f"--frameworks: {name} is not installed ({error}): pip install 'mempursuit[{extra}]'"
+            + (lighter if name == "simplemem" else "")
         ) from error
     return found
 

@@ -1,4 +1,4 @@
-"""Reading LoCoMo's evidence ids, slips included (contract §6)."""
+"""Reading LoCoMo's evidence ids, slips included."""
 
 from __future__ import annotations
 

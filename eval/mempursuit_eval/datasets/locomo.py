@@ -15,7 +15,7 @@ from mempursuit_eval.datasets.evidence import parse_evidence, turn_id
 from mempursuit_eval.datasets.reading import read_json, samples
 from mempursuit_eval.records import MemoryRecord
 
-# Published scripts have mislabelled these; this is the paper's numbering (contract §6).
+# Published scripts have mislabelled these; this is the paper's numbering.
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 ADVERSARIAL = 5  # questions without an answer; left out, as in the paper
 

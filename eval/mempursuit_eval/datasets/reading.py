@@ -21,7 +21,8 @@ def read_json(path: Path) -> tuple[bytes, Any]:
         return raw, json.loads(raw)
     except FileNotFoundError:
         raise DataError(
-            f"--data: there is no file {path}; `mempursuit-eval download locomo` fetches LoCoMo"
+            f"--data: there is no file {path}; `mempursuit-eval download locomo --to .` fetches "
+            "locomo10.json"
         ) from None
     except (OSError, ValueError) as error:
         raise DataError(f"--data: {path} cannot be read as JSON: {error}") from None
