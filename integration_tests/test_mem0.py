@@ -230,6 +230,25 @@ def test_install_covers_memories_without_a_reranker_and_leaves_the_others(tmp_pa
     assert RerankerFactory.provider_to_class is providers
 
 
+@KINDS
+def test_while_installed_attach_gives_one_memory_dials_of_its_own(
+    kind: type[Any], tmp_path: Path
+) -> None:
+    made_before = make(tmp_path / "a", FACTS, kind)
+    adapter.install(pool_size=60)
+    made_after = make(tmp_path / "b", FACTS, kind)
+    auto = pursued(FACTS, 10, 60, discount="auto", near_duplicate=0.95)
+    native = native_order(FACTS, made_before.embedding_model.question)[:10]
+    for memory, without in ((made_before, native), (made_after, pursued(FACTS, 10, 60))):
+        assert texts_of(search(memory, top_k=10)) == without
+        with adapter.attach(memory, pool_size=60, preset="auto") as handle:
+            assert texts_of(search(memory, top_k=10)) == auto
+            with pytest.raises(RuntimeError, match="attached already"):
+                adapter.attach(memory)
+        assert handle.stats().searches == 1
+        assert texts_of(search(memory, top_k=10)) == without
+
+
 def test_pool_is_what_an_attached_memory_picks_from(memory: Any) -> None:
     with adapter.attach(memory, pool_size=60) as handle:
         search(memory, top_k=10)
@@ -299,10 +318,23 @@ def test_overlapping_filters_find_a_memory_once(memory: Any) -> None:
 def test_search_across_names_what_is_wrong(memory: Any) -> None:
     with pytest.raises(ValueError, match="filters must be a list"):
         adapter.search_across(memory, QUESTION, filters=USER)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="filters must be a list"):
+        adapter.search_across(memory, QUESTION, filters="ann")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="top_k must be"):
         adapter.search_across(memory, QUESTION, filters=STORES, top_k=0)
+    for wrong in (0, -1, 1.5):
+        with pytest.raises(ValueError, match="per_store must be"):
+            adapter.search_across(memory, QUESTION, filters=STORES, per_store=wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="pool_size must be"):
+        adapter.pool(memory, QUESTION, filters=USER, pool_size=0)
     with pytest.raises(ValueError, match="filters must contain"):
         adapter.search_across(memory, QUESTION, filters=[{"city": "Rome"}])
+
+
+def test_an_async_memory_is_sent_to_the_async_verb(tmp_path: Path) -> None:
+    memory = make(tmp_path, FACTS, AsyncMemory)
+    with pytest.raises(TypeError, match="search_across_async"):
+        adapter.search_across(memory, QUESTION, filters=STORES)
 
 
 def test_search_across_keeps_the_stores_order_when_no_vector_can_be_read(

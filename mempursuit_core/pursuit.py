@@ -29,7 +29,7 @@ from mempursuit_core.stopping import AdaptiveStop
 def select(
     query: ArrayLike,
     candidates: ArrayLike,
-    k: int,
+    k: int = 20,
     *,
     ridge: float = 1e-10,
     discount: Discount = 1.0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite
+from numbers import Integral, Real
 
 NUMERICAL_FLOOR = 1e-12  # the paper's ε_num (Appendix A.1)
 
@@ -24,7 +25,11 @@ class AdaptiveStop:
     patience: int = 2
 
     def __post_init__(self) -> None:
-        if not (isfinite(self.tolerance) and self.tolerance >= 0):
+        if not (_is(self.tolerance, Real) and isfinite(self.tolerance) and self.tolerance >= 0):
             raise ValueError(f"tolerance must be a finite number >= 0, got {self.tolerance!r}")
-        if int(self.patience) != self.patience or self.patience < 1:
+        if not (_is(self.patience, Integral) and self.patience >= 1):
             raise ValueError(f"patience must be an integer >= 1, got {self.patience!r}")
+
+
+def _is(value: object, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)

@@ -29,6 +29,7 @@ def plain_errors() -> Iterator[None]:
         EncoderUnavailableError,
         EndpointError,
         SelectorUnavailableError,
+        OSError,  # a folder that cannot be written, a full disk
     ) as error:
         err.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(2) from error

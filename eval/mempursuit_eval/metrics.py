@@ -40,10 +40,9 @@ def coverage(
 def overlap(a: Collection[str], b: Collection[str], k: int) -> float:
     """Return |a ∩ b| / k, the share of the budget two selections have in common.
 
-    A pool smaller than `k` leaves fewer places to agree on; the larger selection counts then.
+    A pool smaller than `k` leaves places empty, which nobody shares.
     """
-    places = min(k, max(len(a), len(b)))
-    return len(set(a) & set(b)) / places if places else 1.0
+    return len(set(a) & set(b)) / k
 
 
 def _recall(gold: Collection[object], found: Collection[object]) -> float | None:

@@ -55,8 +55,8 @@ def test_without_gold_there_is_no_rate():
         ("abcd", "abxy", 4, 0.5),
         ("abcd", "dcba", 4, 1.0),
         ("ab", "cd", 2, 0.0),
-        ("abc", "abc", 10, 1.0),  # the pool held only three
-        ("", "", 10, 1.0),
+        ("abc", "abc", 10, 0.3),  # the pool held only three
+        ("", "", 10, 0.0),
     ],
 )
 def test_overlap_is_the_shared_part_of_the_budget(a, b, k, expected):

@@ -178,6 +178,14 @@ def test_a_wrong_argument_is_named(args, says, tmp_path, monkeypatch):
     assert "Traceback" not in done.output
 
 
+def test_a_folder_that_cannot_be_made_is_said_so(data, tmp_path):
+    (tmp_path / "file").touch()
+    done = cli("run", "--data", data, "--frameworks", "rag", "--out", tmp_path / "file")
+    assert done.exit_code == 2
+    assert "error:" in done.stderr
+    assert "file" in done.stderr
+
+
 def test_pools_survive_the_disk(tmp_path):
     query = np.array([1.0, 0.0], np.float32)
     pools = [

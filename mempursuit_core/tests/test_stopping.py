@@ -93,3 +93,20 @@ def test_stops_early_on_a_redundant_store() -> None:
 def test_refuses(arguments: dict[str, Any], name: str) -> None:
     with pytest.raises(ValueError, match=f"^{name} must be"):
         AdaptiveStop(**arguments)
+
+
+@pytest.mark.parametrize("tolerance", ["x", None, -1e-9, float("nan"), float("inf"), True])
+def test_a_tolerance_that_is_none_is_named(tolerance):
+    with pytest.raises(ValueError, match="tolerance must be a finite number"):
+        AdaptiveStop(tolerance=tolerance)
+
+
+@pytest.mark.parametrize("patience", [None, float("nan"), 0, 1.5, True, "2"])
+def test_a_patience_that_is_none_is_named(patience):
+    with pytest.raises(ValueError, match="patience must be an integer"):
+        AdaptiveStop(patience=patience)
+
+
+def test_the_budget_is_twenty_unless_said_otherwise():
+    pool = np.eye(30)
+    assert len(select(pool.sum(axis=0), pool)) == 20

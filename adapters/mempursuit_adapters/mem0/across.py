@@ -7,11 +7,12 @@ merged candidates.
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mempursuit_adapters.choice import Choice
-from mempursuit_adapters.dials import check_count, resolve_dials
+from mempursuit_adapters.dials import check_count, check_pool_size, resolve_dials
 from mempursuit_adapters.mem0.attachment import reader_of
 from mempursuit_adapters.mem0.inflight import InFlight
 from mempursuit_adapters.mem0.pooling import Row, as_pool, by_cosine, distinct, unattached
@@ -46,7 +47,7 @@ def pool(
     Raises:
         Exception: whatever `Memory.search` raises.
     """
-    found = _Stores(memory, query, [filters], pool_size, search)
+    found = _Stores(memory, query, [filters], check_pool_size(pool_size), search)
     return found.search().pool(unattached)
 
 
@@ -68,7 +69,8 @@ def pool_across(
         ValueError: `filters` is empty, or one filter instead of a list of them.
         Exception: whatever `Memory.search` raises.
     """
-    found = _Stores(memory, query, _checked(filters), per_store, search)
+    _check_sync(memory)
+    found = _Stores(memory, query, _checked(filters), check_count(per_store, "per_store"), search)
     return by_cosine(found.search().pool(unattached))
 
 
@@ -109,7 +111,8 @@ def search_across(
     """
     dials = _dials(memory, preset, discount, near_duplicate, ridge, stop)
     check_count(top_k, "top_k")
-    found = _Stores(memory, query, _checked(filters), per_store, search)
+    _check_sync(memory)
+    found = _Stores(memory, query, _checked(filters), check_count(per_store, "per_store"), search)
     return found.search().pick(top_k, dials)
 
 
@@ -130,7 +133,8 @@ async def search_across_async(
     """Do what :func:`search_across` does, for a `mem0.AsyncMemory`."""
     dials = _dials(memory, preset, discount, near_duplicate, ridge, stop)
     check_count(top_k, "top_k")
-    found = await _Stores(memory, query, _checked(filters), per_store, search).search_async()
+    stores = _Stores(memory, query, _checked(filters), check_count(per_store, "per_store"), search)
+    found = await stores.search_async()
     results = await asyncio.to_thread(found.pick, top_k, dials)
     found.remember()
     return results
@@ -197,8 +201,14 @@ class _Stores(InFlight):
         self.replay = True  # the next store is asked the same text: its vector is known
 
 
+def _check_sync(memory: Any) -> None:
+    if inspect.iscoroutinefunction(memory.search):
+        raise TypeError("memory is an AsyncMemory: await search_across_async(…) instead")
+
+
 def _checked(filters: Any) -> Sequence[Filter]:
-    if isinstance(filters, Mapping) or not filters:
+    listed = isinstance(filters, Sequence) and all(isinstance(one, Mapping) for one in filters)
+    if not listed or not filters:
         raise ValueError(
             "filters must be a list with one filter a store, such as "
             "[{'user_id': 'ann'}, {'user_id': 'bob'}]"

@@ -12,7 +12,7 @@ from mempursuit_adapters.mem0.inflight import current
 from mempursuit_adapters.mem0.pooling import unattached
 from mempursuit_adapters.mem0.reading import PursuitRead
 from mempursuit_adapters.mem0.settings import POOL_SIZE, Settings
-from mempursuit_adapters.patching import Patches
+from mempursuit_adapters.patching import Patches, is_patched
 from mempursuit_adapters.reader import Reader
 from mempursuit_core import AdaptiveStop
 from mempursuit_core.presets import Discount
@@ -37,6 +37,7 @@ def attach(
     The results are the `top_k` memories that together reconstruct the query, picked from the
     `pool_size` best of Mem0's own search, in entry order, each with a `rerank_score`. A reranker
     the memory was configured with is set aside until `detach()`. `rerank=False` is untouched.
+    While Mem0 is installed, this gives one memory dials of its own; `uninstall()` ends both.
 
     Args:
         memory: a `mem0.Memory` or `mem0.AsyncMemory`.
@@ -50,7 +51,7 @@ def attach(
     Raises:
         TypeError: `memory` is neither.
         ValueError: an argument is out of range.
-        RuntimeError: `memory` already reads through MemPursuit.
+        RuntimeError: `memory` is attached already.
     """
     settings = Settings.resolve(
         pool_size,
@@ -65,7 +66,14 @@ def attach(
 
     reader = Reader("mem0", settings.dials)
     with Patches() as patches:
-        _patch_search(patches, memory)
+        if not is_patched(type(memory), "search"):
+            _patch_search(patches, memory)
+        elif getattr(memory.reranker, "reader", None) is not None:
+            raise RuntimeError(
+                f"this {type(memory).__name__} is attached already; detach() its handle before "
+                "attaching another"
+            )
+        # Else install() has replaced the search; only whose dials it uses is left to say.
         patches.attribute(memory, "reranker", PursuitReranker(settings=settings, reader=reader))
         return Handle(reader, patches)
 
