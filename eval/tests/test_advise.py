@@ -113,6 +113,12 @@ def test_without_gold_only_the_risk_is_read(tmp_path):
         assert any("nobody can say" in caution for caution in found.cautions)
 
 
+def test_a_handful_of_questions_without_gold_is_too_few(tmp_path):
+    found = advice(store(tmp_path, all_mentions, questions=6, gold=False))
+    assert found.preset is None
+    assert found.why.startswith("too few to judge: 6 questions")
+
+
 def test_off_where_there_is_nothing_to_choose(tmp_path):
     found = advice(store(tmp_path, small, gold=False))
     assert found.preset is None

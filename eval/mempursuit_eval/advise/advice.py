@@ -16,6 +16,7 @@ from mempursuit_eval.datasets import DataError
 from mempursuit_eval.statistics import Paired, compare_paired
 
 CAREFUL = "auto"  # the preset to try where nothing can be measured
+ENOUGH = 10  # questions, and candidates of a pool, below which vectors alone say nothing
 SAME = 0.98  # a share of kept memories above which pursuit changes next to nothing
 
 
@@ -89,11 +90,15 @@ def advise(asked: Iterable[Asked], budgets: Sequence[int]) -> Advice:
         overall = {p: compare_paired(mean[""], mean[p]) for p in PRESETS}
     geometry = measure_geometry(vectors, budgets[len(budgets) // 2])
     shares = {cell: float(np.mean(values)) for cell, values in kept.items()}
-    chosen, why = _from_gold(overall, with_gold) if with_gold else _from_geometry(geometry, shares)
+    size = float(np.mean(sizes))
+    if with_gold:
+        chosen, why = _from_gold(overall, with_gold)
+    else:
+        chosen, why = _from_geometry(geometry, shares, len(sizes), size)
     return Advice(
         len(sizes),
         with_gold,
-        float(np.mean(sizes)),
+        size,
         budgets,
         geometry,
         shares,
@@ -129,11 +134,16 @@ def _from_gold(overall: dict[str, Paired], n: int) -> tuple[str | None, str]:
 
 
 def _from_geometry(
-    geometry: Geometry, kept: dict[tuple[str, int], float]
+    geometry: Geometry, kept: dict[tuple[str, int], float], questions: int, size: float
 ) -> tuple[str | None, str]:
     """Decide without gold, where only the risk can be read off the vectors."""
     if min(kept.values()) >= SAME:
         return None, "it would hand back the same memories: the pools are hardly larger than K."
+    if questions < ENOUGH or size < ENOUGH:
+        return None, (
+            f"too few to judge: {questions} questions over pools of {size:.0f} memories, without "
+            f"gold evidence. {ENOUGH} questions to a store of more memories than that would do."
+        )
     if geometry.crowding >= 0:
         return None, (
             "memories lie closer to each other than to the questions, as long raw messages do; on "
