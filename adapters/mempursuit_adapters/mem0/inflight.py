@@ -89,7 +89,7 @@ def listening(owner: Any, name: str, around: Around) -> Iterator[None]:
 def _embed(call: Callable[..., Any], embedder: Any, *args: Any, **kwargs: Any) -> Any:
     search = _current.get()
     text = args[0] if args else kwargs.get("text")
-    if search is None or search.memory.embedding_model is not embedder or not _same(text, search):
+    if search is None or not search.asks_for(text, embedder):
         return call(*args, **kwargs)
     if search.replay and search.query is not None:
         return search.query
@@ -97,12 +97,3 @@ def _embed(call: Callable[..., Any], embedder: Any, *args: Any, **kwargs: Any) -
     if search.query is None:
         search.query = vector
     return vector
-
-
-def _same(text: Any, search: InFlight) -> bool:
-    # Mem0 trims the query before it embeds it.
-    return (
-        isinstance(text, str)
-        and isinstance(search.text, str)
-        and text.strip() == search.text.strip()
-    )
