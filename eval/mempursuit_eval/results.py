@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,20 +88,26 @@ def _rates(scores: list[Coverage]) -> Row:
     }
 
 
+def scores_of_both(
+    metric: str, without: Mapping[str, Coverage], with_: Mapping[str, Coverage]
+) -> list[tuple[float, float]]:
+    """Return (without, with) of every question in `without` that has gold for `metric`."""
+    return [
+        (a, getattr(with_[q], metric))
+        for q, score in without.items()
+        if (a := getattr(score, metric)) is not None
+    ]
+
+
 def _pairs(
     framework: str, k: int, arm: str, without: dict[str, Coverage], with_: dict[str, Coverage]
 ) -> list[Row]:
     rows = []
     for metric in METRICS:
-        both = [
-            (a, getattr(with_[q], metric))
-            for q, score in without.items()
-            if (a := getattr(score, metric)) is not None
-        ]
+        both = scores_of_both(metric, without, with_)
         if not both:
             continue
-        a, b = zip(*both, strict=True)
-        found = compare_paired(a, b)
+        found = compare_paired(*zip(*both, strict=True))
         rows.append(
             {
                 "framework": framework,

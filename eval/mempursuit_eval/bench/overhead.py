@@ -105,7 +105,6 @@ class _Attached:
 
     def __init__(self, attach: Callable[[], Handle]) -> None:
         self._attach = attach
-        self._read_ms = 0.0
 
     @contextmanager
     def around(self) -> Iterator[None]:

@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 from mempursuit_eval.metrics import METRICS, coverage
+from mempursuit_eval.results import scores_of_both
 from mempursuit_eval.saved import SavedRun
 from mempursuit_eval.selectors import ORDER
 from mempursuit_eval.statistics import compare_paired
@@ -26,13 +27,12 @@ def paired_by_category(run: SavedRun) -> list[dict[str, Any]]:
         for arm, metric, category in product(run.arms, METRICS, run.categories):
             if arm == ORDER:
                 continue
-            pairs = [
-                (before, getattr(scored[arm][q.id], metric))
+            asked = {
+                q.id: scored[ORDER][q.id]
                 for q in run.questions
-                if q.category == category
-                and q.id in scored[ORDER]
-                and (before := getattr(scored[ORDER][q.id], metric)) is not None
-            ]
+                if q.category == category and q.id in scored[ORDER]
+            }
+            pairs = scores_of_both(metric, asked, scored[arm])
             if not pairs:
                 continue
             without, with_ = zip(*pairs, strict=True)
