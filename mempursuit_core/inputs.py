@@ -78,6 +78,8 @@ def as_budget(k: int) -> int:
     Raises:
         ValueError: `k` is not a whole number of at least 1.
     """
+    if type(k) is int and k > 0:
+        return k
     try:
         budget = int(k)
         whole = budget == k

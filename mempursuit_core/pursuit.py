@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,9 @@ from mempursuit_core.inputs import (
 from mempursuit_core.presets import Discount
 from mempursuit_core.selection import Selection
 from mempursuit_core.stopping import AdaptiveStop
+
+# How many numbers of a vector the kernels take at a time; zeros at its end change nothing.
+LANES = 32
 
 
 def select(
@@ -61,25 +64,18 @@ def select(
             range; the message names the argument and the row.
     """
     budget = as_budget(k)
-    check_dials(ridge, discount, near_duplicate)
-    check_stop(stop)
+    dials = _dials(ridge, discount, near_duplicate, stop)
     q = as_query(query)
     M = as_candidates(candidates, q.shape[0])
     if M.shape[0] == 0:
         unit(q, "query")
         return Selection.empty()
-    dials = (
-        float(ridge),
-        -1.0 if discount == "auto" else float(discount),
-        2.0 if near_duplicate is None else float(near_duplicate),
-        *((0.0, 0) if stop is None else (float(stop.tolerance), int(stop.patience))),
-    )
     n = min(budget, M.shape[0])
     found = _run(M, q, n, dials)
-    if not len(found[0]):
+    if not len(found):
         # NaN, infinity and zero vectors are named here; those of extreme length become usable.
         found = _run(unit_rows(M, "candidates"), unit(q, "query"), n, dials)
-    return Selection.of(*found)
+    return found
 
 
 def select_many(
@@ -147,15 +143,42 @@ def _cores() -> int:
         return os.cpu_count() or 1
 
 
-def _run(M: Floats, q: Floats, n: int, dials: tuple[float, float, float, float, int]) -> Any:
-    single = M.dtype == np.float32
-    # A bound of the scan's rounding error for unit vectors, summed in at least 16 parts.
-    rounding = (2.0**-24 if single else 2.0**-53) * (M.shape[1] / 16 + 16)
-    # Between these a sum of squares loses nothing that matters.
-    smallest, largest = (1e-25, 1e30) if single else (1e-250, 1e250)
+def _dials(
+    ridge: float, discount: Discount, near_duplicate: float | None, stop: AdaptiveStop | None
+) -> NDArray[np.float64]:
+    """Return the dials as the kernel takes them, checked."""
+    try:
+        return _checked_dials(ridge, discount, near_duplicate, stop)
+    except TypeError:  # not hashable, so no dial
+        check_dials(ridge, discount, near_duplicate)
+        check_stop(stop)
+        raise
+
+
+@lru_cache(maxsize=64, typed=True)
+def _checked_dials(
+    ridge: float, discount: Discount, near_duplicate: float | None, stop: AdaptiveStop | None
+) -> NDArray[np.float64]:
+    check_dials(ridge, discount, near_duplicate)
+    check_stop(stop)
+    tolerance, patience = (0.0, 0) if stop is None else (stop.tolerance, stop.patience)
+    gamma = -1.0 if discount == "auto" else float(discount)
+    tau = 2.0 if near_duplicate is None else float(near_duplicate)
+    dials = np.array([float(ridge), gamma, tau, float(tolerance), float(patience)])
+    dials.flags.writeable = False
+    return dials
+
+
+def _run(M: Floats, q: Floats, n: int, dials: NDArray[np.float64]) -> Selection:
+    """Return the Selection, empty where the kernel does not trust its input."""
+    room = -M.shape[1] % LANES
+    if room:
+        M, q = np.pad(M, ((0, 0), (0, room))), np.pad(q, (0, room))
     locked = M.view()  # one type for the compiler, and nothing of the caller's can be written
     locked.flags.writeable = False
-    return _kernel()(locked, q.astype(np.float64), n, *dials, rounding, smallest, largest)
+    whole, real = np.empty((3, n), np.int64), np.empty((4, n))
+    n, m, path = _kernel()(locked, q.astype(np.float64), whole, real, dials)
+    return Selection.of(whole, real, path, n, m)
 
 
 @cache

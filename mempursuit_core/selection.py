@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mempursuit_core.inputs import as_budget
 
+T = TypeVar("T", bound=np.generic)
 
-@dataclass(frozen=True, eq=False, repr=False)
+
 class Selection:
-    """The picked memories in entry order, with the evidence for every pick.
+    """The picked memories in entry order, with the evidence for every pick. Read only.
 
     Attributes:
         indices: (n,) int64, pool indices in entry order.
@@ -24,34 +24,56 @@ class Selection:
         gaps: (n,) float64, the Frank–Wolfe certificate g after each refit (Theorem B.2).
     """
 
-    indices: NDArray[np.int64]
-    weights: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    residual_norms: NDArray[np.float64]
-    gaps: NDArray[np.float64]
-    # α after pick t is row _refits[t] of _path, over the picks numbered _members; others have 0.
-    _refits: NDArray[np.int64]
-    _members: NDArray[np.int64]
-    _path: NDArray[np.float64]
+    __slots__ = ("_m", "_n", "_path", "_real", "_whole")
+
+    # (3, ≥n): picks, the refit after each, and which picks are members, of which there are m.
+    _whole: NDArray[np.int64]
+    _real: NDArray[np.float64]  # (4, ≥n): weights, scores, residual norms, gaps
+    _path: NDArray[np.float64]  # (≥m, ≥m): row s is α after refit s, over the members so far
+    _n: int
+    _m: int
+
+    @classmethod
+    def of(
+        cls,
+        whole: NDArray[np.int64],
+        real: NDArray[np.float64],
+        path: NDArray[np.float64],
+        n: int,
+        m: int,
+    ) -> Selection:
+        """Return the Selection that shows these tables."""
+        made = object.__new__(cls)
+        made._whole, made._real, made._path, made._n, made._m = whole, real, path, n, m
+        return made
 
     @classmethod
     def empty(cls) -> Selection:
         """Return the Selection of an empty pool."""
-        none = np.empty(0)
-        whole = np.empty(0, dtype=np.int64)
-        return cls.of(whole, none, none, none, none, whole, whole, np.empty((0, 0)))
+        return cls.of(np.empty((3, 0), np.int64), np.empty((4, 0)), np.empty((0, 0)), 0, 0)
 
-    @classmethod
-    def of(cls, indices: NDArray[np.int64], *evidence: NDArray[Any]) -> Selection:
-        """Return the Selection of these arrays, in the order of the fields, and lock them."""
-        made = object.__new__(cls)  # a frozen dataclass's own way takes four times as long
-        for name, array in zip(_FIELDS, (indices, *evidence), strict=True):
-            array.setflags(write=False)
-            made.__dict__[name] = array
-        return made
+    @property
+    def indices(self) -> NDArray[np.int64]:
+        return _locked(self._whole[0, : self._n])
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        return _locked(self._real[0, : self._n])
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        return _locked(self._real[1, : self._n])
+
+    @property
+    def residual_norms(self) -> NDArray[np.float64]:
+        return _locked(self._real[2, : self._n])
+
+    @property
+    def gaps(self) -> NDArray[np.float64]:
+        return _locked(self._real[3, : self._n])
 
     def __len__(self) -> int:
-        return len(self.indices)
+        return self._n
 
     def prefix(self, k: int) -> Selection:
         """Return the Selection for the smaller budget `k`, with the weights of that prefix's refit.
@@ -62,22 +84,14 @@ class Selection:
         Raises:
             ValueError: `k` is not a whole number of at least 1.
         """
-        n = min(as_budget(k), len(self))
+        n = min(as_budget(k), self._n)
         if n == 0:
             return self
-        m = int(self._refits[n - 1]) + 1  # each refit brought one member
-        weights = np.zeros(n)
-        weights[self._members[:m]] = self._path[m - 1, :m]
-        return Selection.of(
-            self.indices[:n],
-            weights,
-            self.scores[:n],
-            self.residual_norms[:n],
-            self.gaps[:n],
-            self._refits[:n],
-            self._members[:m],
-            self._path[:m, :m],
-        )
+        m = int(self._whole[1, n - 1]) + 1  # each refit brought one member
+        real = self._real[:, :n].copy()
+        real[0] = 0.0
+        real[0, self._whole[2, :m]] = self._path[m - 1, :m]
+        return Selection.of(self._whole, real, self._path, n, m)
 
     def __repr__(self) -> str:
         if not len(self):
@@ -103,4 +117,6 @@ class Selection:
         return "\n".join(lines)
 
 
-_FIELDS = tuple(field.name for field in fields(Selection))
+def _locked(view: NDArray[T]) -> NDArray[T]:
+    view.flags.writeable = False
+    return view

@@ -6,156 +6,261 @@ never looked at by the refit. There are as many refits as members at most.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mempursuit_core.kernels.bounds import (
+    CEILING,
+    CENTRE,
+    CLOSE,
+    EXACT,
+    FLOOR,
+    INVERSE,
+    KNOWN,
+    NEGLECTED,
+    NOBODY,
+    SHIFT,
+    STATUS,
+    WAITING,
+    B,
+    Pool,
+    Residual,
+    best_candidate,
+    give_way,
+)
 from mempursuit_core.kernels.jit import borrowing, compiled
-from mempursuit_core.kernels.lazy import Pool
 from mempursuit_core.kernels.refit import refit
-from mempursuit_core.kernels.scan import copy, four_exact_products, squared_norm, subtract_four
+from mempursuit_core.kernels.scan import (
+    add_four,
+    copy,
+    exact_introduction,
+    exact_product,
+    squared_norm,
+    two_exact_products,
+    two_exact_utilities,
+)
+
+# Composition.counts: members, members with weight, the candidate whose cosines are in ROW.
+MEMBERS, WEIGHTY, PREPARED = (cast(int, np.int64(n)) for n in range(3))
+# Composition.lists: a member's pool index, which pick it is, the corral (see refit).
+ROWS, PICKS, CORRAL = (cast(int, np.int64(n)) for n in range(3))
+# Composition.reals: weights, cosines to the query, cosines of candidate PREPARED to the members,
+# and four rows for the refit to work in.
+ALPHA, TO_QUERY, ROW, SCRATCH = (cast(int, np.int64(n)) for n in range(4))
+# Composition.matrices: the members' cosines, the refit's factor, and α after refit s in row s.
+G, L, PATH = (cast(int, np.int64(n)) for n in range(3))
+# Below this ‖r‖² the Gram matrix no longer knows it well enough.
+SMALL_LOSS = 1e-6
+# Two copies of one memory have cosine 1 up to rounding, and must count as such.
+COSINE_TOLERANCE = 1e-12
 
 
 class Composition(NamedTuple):
-    """Arrays with room for c members."""
+    """Tables with room for c members; their rows are named above."""
 
-    counts: NDArray[Any]  # (2,) number of members, size of the corral
-    rows: NDArray[Any]  # (c,) their pool index
-    picks: NDArray[Any]  # (c,) which pick each is
-    G: NDArray[Any]  # (c, c) their cosines, float64
-    b: NDArray[Any]  # (c,) their cosines to the query
-    alpha: NDArray[Any]  # (c,) the weights
-    corral: NDArray[Any]  # (c,) and L (c, c): see refit
-    L: NDArray[Any]
-    path: NDArray[Any]  # (c, c) row s is α after refit s
-    length: NDArray[Any]  # (c,) ‖Σ α m‖² after refit s
-    scratch: NDArray[Any]  # (4, c)
+    counts: NDArray[Any]  # (3,) int64
+    lists: NDArray[Any]  # (3, c) int64
+    reals: NDArray[Any]  # (7, c) float64
+    matrices: NDArray[Any]  # (3, c, c) float64
+    x: NDArray[Any]  # (d,) float64, overwritten
 
 
 @compiled
-def empty_composition(capacity: int) -> Composition:
+def empty_composition(capacity: int, d: int) -> Composition:
     """Return a Composition without members."""
+    counts = np.zeros(3, np.int64)
+    counts[PREPARED] = NOBODY
     return Composition(
-        np.zeros(2, np.int64),
-        np.empty(capacity, np.int64),
-        np.empty(capacity, np.int64),
-        np.empty((capacity, capacity)),
-        np.empty(capacity),
-        np.zeros(capacity),
-        np.empty(capacity, np.int64),
-        np.empty((capacity, capacity)),
-        np.zeros((capacity, capacity)),
-        np.empty(capacity),
-        np.empty((4, capacity)),
+        counts,
+        np.empty((3, capacity), np.int64),
+        np.zeros((7, capacity)),
+        np.empty((3, capacity, capacity)),
+        np.empty(d),
     )
 
 
 @compiled
-def with_room(c: Composition) -> Composition:
-    """Return the composition itself, or a copy with twice the room when it is full."""
-    n = c.counts[0]
-    if n < c.rows.shape[0]:
-        return c
-    wide = empty_composition(2 * n)
-    wide.counts[0], wide.counts[1] = c.counts[0], c.counts[1]
+def with_twice_the_room(c: Composition) -> Composition:
+    """Return a copy for more members."""
+    n = c.counts[MEMBERS]
+    wide = empty_composition(2 * n, c.x.shape[0])
     # Loops, because slice assignments are what numba compiles slowest.
-    for i in range(n):
-        wide.rows[i] = c.rows[i]
-        wide.picks[i] = c.picks[i]
-        wide.b[i] = c.b[i]
-        wide.alpha[i] = c.alpha[i]
-        wide.corral[i] = c.corral[i]
-        wide.length[i] = c.length[i]
+    for i in range(3):
+        wide.counts[i] = c.counts[i]
         for j in range(n):
-            wide.G[i, j] = c.G[i, j]
-            wide.L[i, j] = c.L[i, j]
-            wide.path[i, j] = c.path[i, j]
+            wide.lists[i, j] = c.lists[i, j]
+            for k in range(n):
+                wide.matrices[i, j, k] = c.matrices[i, j, k]
+    for i in range(7):
+        for j in range(n):
+            wide.reals[i, j] = c.reals[i, j]
+    wide.counts[PREPARED] = NOBODY
     return wide
 
 
 @borrowing
+def make_exact(c: Composition, pool: Pool, i: int) -> None:
+    """Bring b, length and utility of candidate i to float64; leave its cosines in ROW.
+
+    U = b − Σ G α (paper Eq. 4), so the row that told the utility is the one the refit needs.
+    """
+    M, inverse, rows = pool.M, pool.facts[INVERSE], c.lists[ROWS]
+    row, alpha = c.reals[ROW], c.reals[ALPHA]
+    n = c.counts[MEMBERS]
+    along, square = exact_introduction(M, i, pool.q, c.x)
+    inverse[i] = 1.0 / np.sqrt(square)
+    for j in range(0, n - 1, 2):
+        row[j], row[j + 1] = two_exact_products(M, rows[j], rows[j + 1], c.x)
+    if n % 2:
+        row[n - 1] = exact_product(M, rows[n - 1], c.x)
+    utility = pool.facts[B, i] = along * inverse[i]
+    for j in range(n):
+        row[j] *= inverse[i] * inverse[rows[j]]
+        utility -= row[j] * alpha[j]
+    pool.facts[FLOOR, i] = pool.facts[CEILING, i] = utility
+    pool.marks[KNOWN, i] = EXACT
+    c.counts[PREPARED] = i
+
+
+@borrowing
+def leader(c: Composition, pool: Pool, residual: Residual, among: int, wb: float, wu: float) -> int:
+    """Return the candidate with the largest wb·b + wu·U, the smaller index on ties, or NOBODY.
+
+    Only candidates with status ≤ `among` count. The winner is exact after this.
+    """
+    n, best = best_candidate(pool, residual, among, wb, wu)
+    most = -np.inf
+    for k in range(n):
+        i = pool.marks[CLOSE, k]
+        if pool.marks[KNOWN, i] != EXACT:
+            make_exact(c, pool, i)
+        score = wb * pool.facts[B, i] + wu * pool.facts[FLOOR, i]
+        if score > most:
+            best, most = i, score
+    return best
+
+
+@borrowing
 def add_member(c: Composition, pool: Pool, i: int, pick: int, ridge: float) -> None:
-    """Let candidate i (exact by now) join, and refit the weights (paper Eq. 6)."""
-    M, inverse = pool.M, pool.inverse
-    rows, G, alpha, path = c.rows, c.G, c.alpha, c.path
-    n = c.counts[0]
-    rows[n] = i
-    for j in range(0, n, 4):
-        s = four_exact_products(
-            M, rows[j], rows[min(j + 1, n)], rows[min(j + 2, n)], rows[min(j + 3, n)], i
-        )
-        for k in range(min(4, n - j)):
-            cosine = s[k] * inverse[i] * inverse[rows[j + k]]
-            G[n, j + k] = cosine
-            G[j + k, n] = cosine
-    G[n, n] = 1.0
-    c.b[n] = pool.b[i]
-    c.picks[n] = pick
-    c.counts[0] = n + 1
-    c.counts[1] = refit(G, c.b, n + 1, ridge, alpha, c.corral, c.counts[1], c.L, n, c.scratch)
+    """Let candidate i join, and refit the weights (paper Eq. 6)."""
+    gram, path, row, alpha = c.matrices[G], c.matrices[PATH], c.reals[ROW], c.reals[ALPHA]
+    if c.counts[PREPARED] != i:
+        make_exact(c, pool, i)
+    n = c.counts[MEMBERS]
+    for j in range(n):
+        gram[n, j] = row[j]
+        gram[j, n] = row[j]
+    gram[n, n] = 1.0
+    c.lists[ROWS, n] = i
+    c.lists[PICKS, n] = pick
+    c.reals[TO_QUERY, n] = pool.facts[B, i]
+    c.counts[MEMBERS] = n + 1
+    c.counts[PREPARED] = NOBODY
+    c.counts[WEIGHTY] = refit(
+        gram, c.reals[TO_QUERY], n + 1, ridge, alpha, c.lists[CORRAL], c.counts[WEIGHTY],
+        c.matrices[L], n, c.reals[SCRATCH:],
+    )  # fmt: skip
     for j in range(n + 1):
         path[n, j] = alpha[j]
 
 
 @borrowing
-def update_residual(
-    c: Composition, pool: Pool, r: NDArray[Any], drift: NDArray[Any], ridge: float
-) -> tuple[float, float]:
-    """Set r = q − Σ α m (paper Eq. 3) and drift[s] ≥ ‖r − r_s‖; return ‖r‖² and ν.
-
-    ν = Σ α_j U_j − λ‖α‖² (paper Eq. 14).
-    """
-    M, inverse = pool.M, pool.inverse
-    rows, G, b, alpha, path, length = c.rows, c.G, c.b, c.alpha, c.path, c.length
-    n = c.counts[0]
-    copy(pool.q, r)
-    nu = 0.0
-    own = 0.0
-    reach = c.scratch[0]  # Gα
-    for j in range(n):
+def loss_and_level(c: Composition, pool: Pool, ridge: float) -> tuple[float, float]:
+    """Return ‖r‖² (paper Eq. 3) and ν = Σ α_j U_j − λ‖α‖² (Eq. 14)."""
+    gram, b, alpha, corral = c.matrices[G], c.reals[TO_QUERY], c.reals[ALPHA], c.lists[CORRAL]
+    size = c.counts[WEIGHTY]
+    loss, nu = 1.0, 0.0
+    for k in range(size):
+        j = corral[k]
         s = 0.0
-        for k in range(n):
-            s += G[j, k] * alpha[k]
-        reach[j] = s
-        own += alpha[j] * s
+        for m in range(size):
+            s += gram[j, corral[m]] * alpha[corral[m]]
+        loss += alpha[j] * (s - 2.0 * b[j])
         nu += alpha[j] * (b[j] - s - ridge * alpha[j])
-    subtract_all(M, inverse, rows, alpha, c.corral, c.counts[1], r)
-    length[n - 1] = own
-    # Residual 0 is q itself, residual s + 1 comes from refit s; all differences lie in the span
-    # of the members, so G measures them.
-    drift[0] = np.sqrt(own)
-    for s in range(n - 1):
-        cross = 0.0
-        for j in range(s + 1):
-            cross += path[s, j] * reach[j]
-        drift[s + 1] = np.sqrt(max(0.0, own - 2.0 * cross + length[s]) + 1e-15)
-    drift[n] = 0.0
-    return squared_norm(r), nu
+    if loss < SMALL_LOSS:
+        exact_residual(c, pool)
+        loss = squared_norm(c.x)
+    return loss, nu
 
 
 @borrowing
-def subtract_all(
-    M: NDArray[Any],
-    inverse: NDArray[Any],
-    rows: NDArray[Any],
-    alpha: NDArray[Any],
-    corral: NDArray[Any],
-    size: int,
-    r: NDArray[Any],
-) -> None:
-    """Take Σ α m over the corral off r, four at a time; the last four are filled up with 0 · m."""
+def follow(c: Composition, pool: Pool, residual: Residual) -> None:
+    """Let the residual, and what is known of the utilities, follow the weights."""
+    shift, centre = residual.vectors[SHIFT], pool.vectors[CENTRE]
+    for j in range(shift.shape[0]):
+        shift[j] = -centre[j]
+    add_members(c, pool, 1.0, shift)
+    give_way(pool, residual, c.counts[WEIGHTY])
+
+
+@borrowing
+def exact_residual(c: Composition, pool: Pool) -> None:
+    """Set x to r = q − Σ α m in float64."""
+    c.counts[PREPARED] = NOBODY
+    copy(pool.q, c.x)
+    add_members(c, pool, -1.0, c.x)
+
+
+@borrowing
+def add_members(c: Composition, pool: Pool, sign: float, v: NDArray[Any]) -> None:
+    """Add sign · Σ α m to v, four members at a time; the last four are filled up with 0 · m."""
+    M, inverse = pool.M, pool.facts[INVERSE]
+    rows, corral, alpha = c.lists[ROWS], c.lists[CORRAL], c.reals[ALPHA]
+    size = c.counts[WEIGHTY]
     for start in range(0, size, 4):
         j0 = corral[start]
         j1, j2, j3 = j0, j0, j0
-        w0, w1, w2, w3 = alpha[j0] * inverse[rows[j0]], 0.0, 0.0, 0.0
+        w0, w1, w2, w3 = sign * alpha[j0] * inverse[rows[j0]], 0.0, 0.0, 0.0
         if start + 1 < size:
             j1 = corral[start + 1]
-            w1 = alpha[j1] * inverse[rows[j1]]
+            w1 = sign * alpha[j1] * inverse[rows[j1]]
         if start + 2 < size:
             j2 = corral[start + 2]
-            w2 = alpha[j2] * inverse[rows[j2]]
+            w2 = sign * alpha[j2] * inverse[rows[j2]]
         if start + 3 < size:
             j3 = corral[start + 3]
-            w3 = alpha[j3] * inverse[rows[j3]]
-        subtract_four(M, rows[j0], rows[j1], rows[j2], rows[j3], (w0, w1, w2, w3), r)
+            w3 = sign * alpha[j3] * inverse[rows[j3]]
+        add_four(M, rows[j0], rows[j1], rows[j2], rows[j3], (w0, w1, w2, w3), v)
+
+
+@borrowing
+def make_all_exact(c: Composition, pool: Pool) -> None:
+    """Bring whoever is left to float64 for the residual of the last refit."""
+    status, known = pool.marks[STATUS], pool.marks[KNOWN]
+    left, inverse = pool.marks[CLOSE], pool.facts[INVERSE]
+    n = 0
+    for i in range(pool.M.shape[0]):
+        left[n] = i
+        n += status[i] <= WAITING
+    exact_residual(c, pool)
+    for k in range(0, n, 2):
+        i, j = left[k], left[min(k + 1, n - 1)]
+        one, one_square, other, other_square = two_exact_utilities(pool.M, i, j, c.x)
+        inverse[i] = 1.0 / np.sqrt(one_square)
+        inverse[j] = 1.0 / np.sqrt(other_square)
+        pool.facts[FLOOR, i] = pool.facts[CEILING, i] = one * inverse[i]
+        pool.facts[FLOOR, j] = pool.facts[CEILING, j] = other * inverse[j]
+        known[i] = known[j] = EXACT
+
+
+@borrowing
+def repeats_a_pick(
+    c: Composition, pool: Pool, i: int, picks: NDArray[Any], t: int, threshold: float
+) -> bool:
+    """Tell whether candidate i has a cosine ≥ `threshold` to one of the first t picks."""
+    if c.counts[PREPARED] != i:
+        make_exact(c, pool, i)
+    threshold -= COSINE_TOLERANCE
+    for j in range(c.counts[MEMBERS]):
+        if c.reals[ROW, j] >= threshold:
+            return True
+    inverse = pool.facts[INVERSE]
+    for s in range(t):
+        j = picks[s]
+        if pool.marks[STATUS, j] != NEGLECTED:
+            continue
+        if exact_product(pool.M, j, c.x) * inverse[i] * inverse[j] >= threshold:
+            return True
+    return False

@@ -15,11 +15,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # Sums may be reordered, which lets them use all SIMD lanes; NaN and infinity keep their meaning.
 REORDERED = frozenset({"reassoc", "contract", "nsz"})
+# Nobody calls them from Python or C, and making that possible is a third of the compiling.
+INTERNAL = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def compiled(function: F) -> F:
-    """Compile `function` on first call."""
-    return _compile(function)
+    """Compile `function` for other compiled functions to call."""
+    return _compile(function, **INTERNAL)
 
 
 def borrowing(function: F) -> F:
@@ -27,12 +29,12 @@ def borrowing(function: F) -> F:
 
     It needs no reference counts, which are atomic and would cost more than its work.
     """
-    return _compile(function, _nrt=False)
+    return _compile(function, _nrt=False, **INTERNAL)
 
 
 def summing(function: F) -> F:
     """Compile a loop whose sums may be reordered."""
-    return _compile(function, fastmath=set(REORDERED), _nrt=False)
+    return _compile(function, fastmath=set(REORDERED), _nrt=False, **INTERNAL)
 
 
 def entry_point(function: F) -> F:

@@ -7,32 +7,65 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mempursuit_core.kernels.composition import (
-    add_member,
-    empty_composition,
-    update_residual,
-    with_room,
-)
-from mempursuit_core.kernels.jit import borrowing, compiled, entry_point
-from mempursuit_core.kernels.lazy import (
-    ALL_SEEN,
+from mempursuit_core.kernels.bounds import (
+    CEILING,
+    CENTRE,
+    COMMON,
+    EPSILON,
+    EXACT,
+    EXTENT,
+    FLOOR,
     FREE,
+    INVERSE,
+    KNOWN,
+    LIKELY,
     NEGLECTED,
     NOBODY,
+    OLD,
+    QUERY,
+    REACH,
+    ROUNDING,
+    SCANNED,
     SELECTED,
+    STATUS,
+    STEP,
     WAITING,
+    WORK,
+    B,
     Pool,
     Residual,
-    best_candidate,
-    bring_up_to_date,
+)
+from mempursuit_core.kernels.codes import (
+    HALF,
+    WIDER,
+    encode,
+    likely_step,
+    set_byte_shift,
+    set_centre,
+)
+from mempursuit_core.kernels.composition import (
+    ALPHA,
+    MEMBERS,
+    PATH,
+    PICKS,
+    Composition,
+    add_member,
+    empty_composition,
+    follow,
+    leader,
+    loss_and_level,
+    make_all_exact,
     make_exact,
     repeats_a_pick,
+    with_twice_the_room,
 )
-from mempursuit_core.kernels.scan import copy, relevance_scan, squared_norm
+from mempursuit_core.kernels.jit import borrowing, compiled, entry_point
+from mempursuit_core.kernels.lanes import introduce
+from mempursuit_core.kernels.scan import copy, squared_norm
 
 NUMERICAL_FLOOR = 1e-12  # the paper's ε_num (Appendix A.1)
 AUTO = -1.0  # discount: γ_t of `discount_at`
-MANY = 8  # picks after the optimum for which it pays to bring all utilities up to date at once
+MANY = 8  # picks after the optimum for which it pays to make all utilities exact at once
 OFF = 2.0  # near_duplicate: no cosine reaches it
 
 
@@ -40,50 +73,35 @@ OFF = 2.0  # near_duplicate: no cosine reaches it
 def pursue(
     M: NDArray[Any],
     q: NDArray[Any],
-    n: int,
-    ridge: float,
-    discount: float,
-    near_duplicate: float,
-    tolerance: float,
-    patience: int,
-    rounding: float,
-    smallest: float,
-    largest: float,
-) -> tuple[
-    NDArray[Any],
-    NDArray[Any],
-    NDArray[Any],
-    NDArray[Any],
-    NDArray[Any],
-    NDArray[Any],
-    NDArray[Any],
-    NDArray[Any],
-]:
+    whole: NDArray[Any],
+    real: NDArray[Any],
+    dials: NDArray[Any],
+) -> tuple[int, int, NDArray[Any]]:
     """Pick n of the P memories.
 
     Args:
-        M: (P, d) rows of any length, float32 or float64, P ≥ 1; q: (d,) float64, any length.
-        n: picks, 1 ≤ n ≤ P; ridge: λ.
-        discount: γ, or AUTO; near_duplicate: τ, or OFF.
-        tolerance, patience: adaptive stopping (Eq. 7); patience 0 spends the whole budget.
-        rounding: bound of a scan's rounding error for unit vectors.
-        smallest, largest: squared norms outside these cannot be trusted in M's precision.
+        M: (P, d) rows of any length, float32 or float64, P ≥ 1, d a multiple of LANES; q: (d,)
+            float64, any length.
+        whole: (3, n) int64, 1 ≤ n ≤ P, receives the picks, the refit after each, and the picks
+            that are members; real: (4, n) float64, receives weights, scores, residual norms, gaps.
+        dials: (5,) λ; γ, or AUTO; τ of near-duplicates, or OFF; tolerance and patience of adaptive
+            stopping (Eq. 7), whose patience 0 spends the whole budget.
 
     Returns:
-        (picks, weights, scores, residual norms, gaps, refits, members, path): the first six have
-        one entry a pick; refits[t] is the row of `path` that holds α after pick t, over the picks
-        listed in `members`. No picks at all: the query or some row is not finite, zero or out of
-        range.
+        (picks made, members, path): row s of `path` holds α after refit s, over the members. No
+        picks at all: the query or some row is not finite, zero or out of range.
     """
-    pool, first, usable = read_pool(M, q, rounding, smallest, largest)
+    n = whole.shape[1]
+    ridge, discount, near_duplicate = dials[0], dials[1], dials[2]
+    tolerance, patience = dials[3], int(dials[4])
+    picks, refits, members = whole[0], whole[1], whole[2]
+    weights, scores, norms, gaps = real[0], real[1], real[2], real[3]
+    pool, usable = read_pool(M, q)
     if not usable:
         n = 0
-    picks, refits = np.empty(n, np.int64), np.empty(n, np.int64)
-    scores, norms, gaps, weights = np.empty(n), np.empty(n), np.empty(n), np.zeros(n)
-    composition = empty_composition(min(max(n, 1), 32))
-    r, scan, drift = pool.q.copy(), np.empty(M.shape[1], M.dtype), np.zeros(n + 1)
-    copy(r, scan)
-    residual = Residual(composition.counts[0], r, scan, 1.0, drift)
+    composition = empty_composition(min(max(n, 1), 32), M.shape[1])
+    residual = whole_query(pool)
+    b, utility, status = pool.facts[B], pool.facts[FLOOR], pool.marks[STATUS]
     loss, previous, nu = 1.0, 1.0, -np.inf
     top, still, done = 0.0, 0, 0
     rival, optimal = NOBODY, False
@@ -94,31 +112,26 @@ def pursue(
         if rival != NOBODY and gamma == 1.0 and near_duplicate == OFF and not vanished:
             best = rival  # with the paper's dials the certificate has named it already
         else:
-            best = next_pick(pool, residual, picks, t, gamma, near_duplicate, vanished)
-        utility = pool.value[best]
+            best = next_pick(composition, pool, residual, picks, t, gamma, near_duplicate, vanished)
         picks[t] = best
-        scores[t] = (1.0 - gamma) * pool.b[best] + gamma * utility
+        scores[t] = (1.0 - gamma) * b[best] + gamma * utility[best]
         if t == 0:
-            top = pool.b[best]
-            if best == 0:
-                utilities_after_row_0(pool, first)
-        pool.status[best] = NEGLECTED
-        joining, pick = (best, t) if utility > nu else (NOBODY, NOBODY)
+            top = b[best]
+        status[best] = NEGLECTED
+        joining, pick = (best, t) if utility[best] > nu else (NOBODY, NOBODY)
         while joining != NOBODY:  # once, unless an earlier pick that had no use has some now
-            pool.status[joining] = SELECTED
-            composition = with_room(composition)
+            status[joining] = SELECTED
+            if composition.counts[MEMBERS] == composition.lists.shape[1]:
+                composition = with_twice_the_room(composition)
             add_member(composition, pool, joining, pick, ridge)
-            loss, nu = update_residual(composition, pool, r, drift, ridge)
-            copy(r, scan)
-            # Utilities after row 0 are differences of two scans of unit vectors.
-            scale = 2.0 if t == 0 else np.sqrt(loss)
-            residual = Residual(composition.counts[0], r, scan, scale, drift)
-            joining, pick = neglected_pick(pool, residual, picks, t, nu)
+            loss, nu = loss_and_level(composition, pool, ridge)
+            follow(composition, pool, residual)
+            joining, pick = neglected_pick(composition, pool, picks, t, nu)
         # The certificate (Theorem B.2).
-        rival = best_candidate(pool, residual, WAITING, 0.0, 1.0)
-        gaps[t] = max(0.0, pool.value[rival] - nu) if rival != NOBODY else 0.0
+        rival = leader(composition, pool, residual, WAITING, 0.0, 1.0)
+        gaps[t] = max(0.0, utility[rival] - nu) if rival != NOBODY else 0.0
         optimal = gaps[t] == 0.0
-        refits[t] = composition.counts[0] - 1
+        refits[t] = composition.counts[MEMBERS] - 1
         norms[t] = np.sqrt(loss)
         done += 1
         still = unmoved(previous, loss, tolerance, still)
@@ -129,27 +142,23 @@ def pursue(
         n = min(n, done + patience - still)  # from here on no refit moves anything
     if done < n:
         # No later pick can change α: the rest of the path is a matter of scores.
-        rest(pool, residual, picks, scores, done, n, discount, near_duplicate, top, loss)
-        refits[done:n] = composition.counts[0] - 1
-        norms[done:n] = np.sqrt(loss)
-        gaps[done:n] = 0.0
-    m = composition.counts[0]
+        rest(
+            composition, pool, residual, picks, scores, done, n, discount, near_duplicate, top, loss
+        )
+        for t in range(done, n):
+            refits[t], norms[t], gaps[t] = composition.counts[MEMBERS] - 1, np.sqrt(loss), 0.0
+    for t in range(n):
+        weights[t] = 0.0
+    m = composition.counts[MEMBERS]
     for j in range(m):
-        weights[composition.picks[j]] = composition.alpha[j]
-    return (
-        picks[:n],
-        weights[:n],
-        scores[:n],
-        norms[:n],
-        gaps[:n],
-        refits[:n],
-        composition.picks[:m],
-        composition.path[:m, :m],
-    )
+        members[j] = composition.lists[PICKS, j]
+        weights[members[j]] = composition.reals[ALPHA, j]
+    return n, m, composition.matrices[PATH]
 
 
 @borrowing
 def rest(
+    composition: Composition,
     pool: Pool,
     residual: Residual,
     picks: NDArray[Any],
@@ -162,15 +171,41 @@ def rest(
     loss: float,
 ) -> None:
     """Pick until there are n, with the residual as it is."""
-    if n - done > MANY:
-        bring_up_to_date(pool, residual)
+    vanished = loss <= NUMERICAL_FLOOR
+    if n - done > MANY and near_duplicate == OFF and discount == 1.0 and not vanished:
+        make_all_exact(composition, pool)
+        by_utility(pool, picks, scores, done, n)
+        return
     for t in range(done, n):
         gamma = discount_at(t, discount, top)
-        vanished = loss <= NUMERICAL_FLOOR
-        best = next_pick(pool, residual, picks, t, gamma, near_duplicate, vanished)
+        best = next_pick(composition, pool, residual, picks, t, gamma, near_duplicate, vanished)
         picks[t] = best
-        scores[t] = (1.0 - gamma) * pool.b[best] + gamma * pool.value[best]
-        pool.status[best] = NEGLECTED
+        scores[t] = (1.0 - gamma) * pool.facts[B, best] + gamma * pool.facts[FLOOR, best]
+        pool.marks[STATUS, best] = NEGLECTED
+
+
+@borrowing
+def by_utility(pool: Pool, picks: NDArray[Any], scores: NDArray[Any], done: int, n: int) -> None:
+    """Pick until there are n by exact utility, the smaller index first on ties."""
+    utility, status, left = pool.facts[FLOOR], pool.marks[STATUS], pool.facts[WORK]
+    P = pool.M.shape[0]
+    for i in range(P + 4):  # four runs at once, because comparing waits for the one before
+        left[i] = utility[i] if i < P and status[i] <= WAITING else -np.inf
+    quarter = (P + 3) // 4
+    for t in range(done, n):
+        m0, m1, m2, m3 = left[0], left[quarter], left[2 * quarter], left[3 * quarter]
+        for i in range(1, quarter):
+            m0 = max(m0, left[i])
+            m1 = max(m1, left[quarter + i])
+            m2 = max(m2, left[2 * quarter + i])
+            m3 = max(m3, left[3 * quarter + i])
+        most = max(max(m0, m1), max(m2, m3))
+        best = 0
+        while left[best] != most:
+            best += 1
+        picks[t], scores[t] = best, most
+        left[best] = -np.inf
+        status[best] = NEGLECTED
 
 
 @borrowing
@@ -181,40 +216,68 @@ def unmoved(previous: float, loss: float, tolerance: float, still: int) -> int:
 
 
 @compiled
-def read_pool(
-    M: NDArray[Any], q: NDArray[Any], rounding: float, smallest: float, largest: float
-) -> tuple[Pool, NDArray[Any], bool]:
-    """Return the Pool after one pass over it, the cosines to row 0, and whether to trust it."""
-    P = M.shape[0]
+def read_pool(M: NDArray[Any], q: NDArray[Any]) -> tuple[Pool, bool]:
+    """Return the Pool after the only pass over all of it, and whether to trust it."""
+    P, d = M.shape
+    single = M.itemsize == 4
+    # A sum of squares between these has lost nothing that matters.
+    smallest, largest = (1e-25, 1e30) if single else (1e-250, 1e250)
+    epsilon = 2.0**-24 if single else 2.0**-53
+    rounding = epsilon * (d / 16 + 16)  # scans sum in at least 16 parts
     square = squared_norm(q)
     usable = smallest < square < largest  # NaN fails too
     q = q / np.sqrt(square)
-    scan = np.empty(M.shape[1], M.dtype)
-    copy(q, scan)
-    b, first, inverse = np.empty(P), np.empty(P), np.empty(P)
-    relevance_scan(M, scan, b, first, inverse)
-    value, seen, exact = np.empty(P), np.zeros(P, np.int64), np.empty(P, np.int64)
-    for i in range(P):
-        usable &= smallest < inverse[i] < largest
-        inverse[i] = 1.0 / np.sqrt(inverse[i])
-        b[i] *= inverse[i]
-        first[i] *= inverse[i] * inverse[0]
-        value[i] = b[i]
-        exact[i] = NOBODY
-    status = np.zeros(P, np.int8)  # FREE
-    notes = np.full(2, NOBODY)
-    notes[ALL_SEEN] = 0
-    return Pool(M, q, inverse, b, value, seen, exact, notes, status, rounding), first, usable
+    vectors, codes = np.empty((3, d), M.dtype), np.empty((P, d), np.uint8)
+    facts, marks = np.empty((7, P + 4)), np.zeros((4, P + 4), np.int64)  # FREE
+    query, centre, byte_shift = vectors[QUERY], vectors[CENTRE], vectors[2]
+    inverse, b, common, step = facts[INVERSE], facts[B], facts[COMMON], facts[STEP]
+    copy(q, query)
+    set_centre(M, centre)
+    middle = squared_norm(centre)
+    usable &= middle < 2.0  # not if one of the first rows is of no use
+    guess, usual, widest, misfits, reach = 1.0, likely_step(1.0, d), 0.0, 0, 0.0
+    set_byte_shift(centre, usual, byte_shift)
+    for i in range(P if usable else 0):
+        along, aligned, square, fits = introduce(
+            M[i], query, centre, byte_shift, M.dtype.type(guess / usual), codes[i]
+        )
+        usable &= smallest < square < largest
+        if not usable:
+            break
+        inverse[i] = 1.0 / np.sqrt(square)
+        b[i] = along * inverse[i]
+        common[i] = aligned * inverse[i]
+        facts[FLOOR, i] = b[i] - rounding
+        facts[CEILING, i] = b[i] + rounding
+        marks[KNOWN, i] = SCANNED
+        apart = np.sqrt(max(1e-6, 1.0 - 2.0 * common[i] + middle))
+        reach = max(reach, apart)
+        step[i] = usual
+        if abs(inverse[i] - guess) > 4.0 * rounding * guess or not fits:
+            step[i] = encode(M[i], inverse[i], centre, usual, codes[i])
+            guess = inverse[i]
+        widest = max(widest, step[i])
+        misfits += step[i] > usual
+        if i == 0 or 8 * misfits > i + 16:  # too many to be outliers
+            usual, misfits = (likely_step(apart, d) if i == 0 else usual * WIDER), 0
+            set_byte_shift(centre, usual, byte_shift)
+    numbers = np.empty(5)
+    numbers[LIKELY] = NOBODY
+    numbers[REACH] = reach + 4.0 * rounding
+    numbers[EXTENT] = numbers[REACH] + HALF * np.sqrt(d) * widest
+    numbers[ROUNDING] = rounding
+    numbers[EPSILON] = epsilon
+    return Pool(M, q, vectors, codes, facts, marks, numbers), usable
 
 
-@borrowing
-def utilities_after_row_0(pool: Pool, first: NDArray[Any]) -> None:
-    """Set every utility for the residual q − m_0."""
-    b, value, seen = pool.b, pool.value, pool.seen
-    for i in range(b.shape[0]):
-        value[i] = b[i] - first[i]
-        seen[i] = 1
-    pool.notes[ALL_SEEN] = 1
+@compiled
+def whole_query(pool: Pool) -> Residual:
+    """Return the residual before the first pick: q̂ = 0, so the shift is −centre."""
+    d = pool.M.shape[1]
+    vectors, centre = np.empty((3, d), pool.M.dtype), pool.vectors[CENTRE]
+    for j in range(d):
+        vectors[OLD, j] = -centre[j]
+    return Residual(vectors, np.ones((2, d), np.uint8), np.empty(6))
 
 
 @borrowing
@@ -227,6 +290,7 @@ def discount_at(t: int, discount: float, top: float) -> float:
 
 @borrowing
 def next_pick(
+    composition: Composition,
     pool: Pool,
     residual: Residual,
     picks: NDArray[Any],
@@ -242,27 +306,28 @@ def next_pick(
     """
     while True:
         if vanished:
-            best = first_of(pool.status, FREE)
+            best = first_of(pool, FREE)
         else:
-            best = best_candidate(pool, residual, FREE, 1.0 - gamma, gamma)
+            best = leader(composition, pool, residual, FREE, 1.0 - gamma, gamma)
         if best == NOBODY or near_duplicate == OFF:
             break
-        make_exact(pool, residual, best)
-        if not repeats_a_pick(pool, best, picks, t, near_duplicate):
+        if not repeats_a_pick(composition, pool, best, picks, t, near_duplicate):
             break
-        pool.status[best] = WAITING
+        pool.marks[STATUS, best] = WAITING
     if best == NOBODY and vanished:
-        best = first_of(pool.status, WAITING)
+        best = first_of(pool, WAITING)
     elif best == NOBODY:
-        best = best_candidate(pool, residual, WAITING, 1.0 - gamma, gamma)
-    make_exact(pool, residual, best)
+        best = leader(composition, pool, residual, WAITING, 1.0 - gamma, gamma)
+    if vanished:
+        make_exact(composition, pool, best)
     return best
 
 
 @borrowing
-def first_of(status: NDArray[Any], wanted: int) -> int:
+def first_of(pool: Pool, wanted: int) -> int:
     """Return the smallest index with this status, or NOBODY."""
-    for i in range(status.shape[0]):
+    status = pool.marks[STATUS]
+    for i in range(pool.M.shape[0]):
         if status[i] == wanted:
             return i
     return NOBODY
@@ -270,19 +335,21 @@ def first_of(status: NDArray[Any], wanted: int) -> int:
 
 @borrowing
 def neglected_pick(
-    pool: Pool, residual: Residual, picks: NDArray[Any], t: int, nu: float
+    composition: Composition, pool: Pool, picks: NDArray[Any], t: int, nu: float
 ) -> tuple[int, int]:
     """Return one of the first t picks, and its number, that is no member and has U > ν by now.
 
     Only the dials beyond the paper pick memories with U ≤ ν before the optimum.
     """
-    status, value, seen, drift = pool.status, pool.value, pool.seen, residual.drift
+    status, known = pool.marks[STATUS], pool.marks[KNOWN]
+    floor, ceiling = pool.facts[FLOOR], pool.facts[CEILING]
     best, number, most = NOBODY, NOBODY, nu + 1e-15
     for s in range(t):
         i = picks[s]
-        if status[i] != NEGLECTED or value[i] + drift[seen[i]] + 2.0 * pool.rounding <= most:
+        if status[i] != NEGLECTED or ceiling[i] <= most:
             continue
-        make_exact(pool, residual, i)
-        if value[i] > most:
-            best, number, most = i, s, value[i]
+        if known[i] != EXACT:
+            make_exact(composition, pool, i)
+        if floor[i] > most:
+            best, number, most = i, s, floor[i]
     return best, number

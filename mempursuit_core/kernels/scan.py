@@ -15,127 +15,124 @@ from mempursuit_core.kernels.jit import borrowing, summing
 
 
 @summing
-def relevance_scan(
-    M: NDArray[Any], q: NDArray[Any], b: NDArray[Any], first: NDArray[Any], norm: NDArray[Any]
-) -> None:
-    """Set b_i = m_iᵀq, first_i = m_iᵀm_0 and norm_i = ‖m_i‖² of the rows as they are.
-
-    One pass over M (P, d), as long as memory takes to deliver it: the cosines to row 0 cost
-    nothing, and backbones hand over the best match first. Two rows at a time keep memory busy;
-    an odd last row is read twice, so that every row takes the same path.
-    """
-    P, d = M.shape
-    for start in range(0, P, 2):
-        i, k = start, min(start + 1, P - 1)
-        along_i = M.dtype.type(0)
-        along_k = M.dtype.type(0)
-        first_i = M.dtype.type(0)
-        first_k = M.dtype.type(0)
-        square_i = M.dtype.type(0)
-        square_k = M.dtype.type(0)
-        for j in range(d):
-            x = M[i, j]
-            y = M[k, j]
-            along_i += x * q[j]
-            along_k += y * q[j]
-            first_i += x * M[0, j]
-            first_k += y * M[0, j]
-            square_i += x * x
-            square_k += y * y
-        b[i] = along_i
-        b[k] = along_k
-        first[i] = first_i
-        first[k] = first_k
-        norm[i] = square_i
-        norm[k] = square_k
-
-
-@summing
-def four_products(
-    M: NDArray[Any], i0: int, i1: int, i2: int, i3: int, v: NDArray[Any]
-) -> tuple[float, float, float, float]:
-    """Return m_iᵀv of four rows at once: v is loaded once, and four sums hide the latency."""
-    s0 = M.dtype.type(0)
-    s1 = M.dtype.type(0)
-    s2 = M.dtype.type(0)
-    s3 = M.dtype.type(0)
+def two_products(M: NDArray[Any], i: int, k: int, v: NDArray[Any]) -> tuple[float, float]:
+    """Return m_iᵀv of two rows in the pool's precision."""
+    s = M.dtype.type(0)
+    t = M.dtype.type(0)
     for j in range(M.shape[1]):
         x = v[j]
-        s0 += M[i0, j] * x
-        s1 += M[i1, j] * x
-        s2 += M[i2, j] * x
-        s3 += M[i3, j] * x
-    return s0, s1, s2, s3
+        s += M[i, j] * x
+        t += M[k, j] * x
+    return s, t
 
 
 @summing
-def exact_products(
-    M: NDArray[Any], i: int, q: NDArray[Any], r: NDArray[Any]
-) -> tuple[float, float, float]:
-    """Return m_iᵀq, m_iᵀr and ‖m_i‖² of row i as it is, accumulated in float64."""
+def exact_introduction(
+    M: NDArray[Any], i: int, q: NDArray[Any], x: NDArray[Any]
+) -> tuple[float, float]:
+    """Copy row i to x in float64; return m_iᵀq and ‖m_i‖²."""
     along = 0.0
-    missing = 0.0
     square = 0.0
     for j in range(M.shape[1]):
-        x = np.float64(M[i, j])
-        along += x * q[j]
-        missing += x * r[j]
-        square += x * x
-    return along, missing, square
+        y = np.float64(M[i, j])
+        x[j] = y
+        along += y * q[j]
+        square += y * y
+    return along, square
 
 
 @summing
-def exact_product(M: NDArray[Any], i: int, k: int) -> float:
-    """Return m_iᵀm_k of two rows as they are, accumulated in float64."""
+def two_exact_utilities(
+    M: NDArray[Any], i: int, k: int, r: NDArray[Any]
+) -> tuple[float, float, float, float]:
+    """Return mᵀr and ‖m‖² of two rows as they are, accumulated in float64."""
+    missing_i = 0.0
+    missing_k = 0.0
+    square_i = 0.0
+    square_k = 0.0
+    for j in range(M.shape[1]):
+        x = np.float64(M[i, j])
+        y = np.float64(M[k, j])
+        missing_i += x * r[j]
+        missing_k += y * r[j]
+        square_i += x * x
+        square_k += y * y
+    return missing_i, square_i, missing_k, square_k
+
+
+@summing
+def exact_product(M: NDArray[Any], i: int, x: NDArray[Any]) -> float:
+    """Return m_iᵀx, accumulated in float64."""
     s = 0.0
     for j in range(M.shape[1]):
-        s += np.float64(M[i, j]) * np.float64(M[k, j])
+        s += np.float64(M[i, j]) * x[j]
     return s
 
 
 @summing
-def four_exact_products(
-    M: NDArray[Any], i0: int, i1: int, i2: int, i3: int, k: int
-) -> tuple[float, float, float, float]:
-    """Return m_iᵀm_k of four rows i at once, accumulated in float64."""
-    s0 = 0.0
-    s1 = 0.0
-    s2 = 0.0
-    s3 = 0.0
+def two_exact_products(M: NDArray[Any], i: int, k: int, x: NDArray[Any]) -> tuple[float, float]:
+    """Return m_iᵀx of two rows at once, accumulated in float64."""
+    s = 0.0
+    t = 0.0
     for j in range(M.shape[1]):
-        x = np.float64(M[k, j])
-        s0 += np.float64(M[i0, j]) * x
-        s1 += np.float64(M[i1, j]) * x
-        s2 += np.float64(M[i2, j]) * x
-        s3 += np.float64(M[i3, j]) * x
-    return s0, s1, s2, s3
+        y = x[j]
+        s += np.float64(M[i, j]) * y
+        t += np.float64(M[k, j]) * y
+    return s, t
 
 
 @summing
-def subtract_four(
+def add_four(
     M: NDArray[Any],
     i0: int,
     i1: int,
     i2: int,
     i3: int,
     weights: tuple[float, float, float, float],
-    r: NDArray[Any],
+    v: NDArray[Any],
 ) -> None:
-    """Take Σ weight · m_i of four rows off r, in float64."""
+    """Add Σ weight · m_i of four rows to v, in v's precision."""
     w0, w1, w2, w3 = weights
+    w0, w1, w2, w3 = v.dtype.type(w0), v.dtype.type(w1), v.dtype.type(w2), v.dtype.type(w3)
     for j in range(M.shape[1]):
-        r[j] -= (w0 * np.float64(M[i0, j]) + w1 * np.float64(M[i1, j])) + (
-            w2 * np.float64(M[i2, j]) + w3 * np.float64(M[i3, j])
-        )
+        v[j] += (w0 * M[i0, j] + w1 * M[i1, j]) + (w2 * M[i2, j] + w3 * M[i3, j])
+
+
+@summing
+def add_scaled(M: NDArray[Any], i: int, weight: float, v: NDArray[Any]) -> None:
+    """Add weight · m_i to v, in v's precision."""
+    w = v.dtype.type(weight)
+    for j in range(M.shape[1]):
+        v[j] += w * M[i, j]
 
 
 @summing
 def squared_norm(r: NDArray[Any]) -> float:
     """Return ‖r‖²."""
-    s = 0.0
+    s: float = r.dtype.type(0)
     for j in range(r.shape[0]):
         s += r[j] * r[j]
     return s
+
+
+@summing
+def movement(
+    old: NDArray[Any], new: NDArray[Any], c: NDArray[Any]
+) -> tuple[float, float, float, float]:
+    """Return ‖new − old‖², cᵀ(new − old), ‖new‖² and cᵀnew, and copy new over old."""
+    far = new.dtype.type(0)
+    along = new.dtype.type(0)
+    square = new.dtype.type(0)
+    common = new.dtype.type(0)
+    for j in range(new.shape[0]):
+        x = new[j]
+        moved = x - old[j]
+        far += moved * moved
+        along += c[j] * moved
+        square += x * x
+        common += c[j] * x
+        old[j] = x
+    return far, along, square, common
 
 
 @borrowing
