@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mempursuit_core.kernels.codes import HALF, encode_factor, likely_step
 from mempursuit_core.kernels.jit import borrowing
 from mempursuit_core.kernels.lanes import byte_products
-from mempursuit_core.kernels.scan import movement, two_products
+from mempursuit_core.kernels.scan import movement, product
 
 
 def _names(n: int) -> tuple[int, ...]:
@@ -33,18 +33,17 @@ NOBODY = cast(int, np.int64(-1))
 FREE, WAITING, SELECTED, NEGLECTED = _names(4)
 # How well its utility is KNOWN for the current residual; EXACT: floor = ceiling.
 MOVED, CODED, SCANNED, EXACT = _names(4)
-# Rows of Pool.facts: 1/‖m‖, cosine to the query, product of the unit memory with the centre, step
-# of its code, the bounds of its utility, and a number to work with.
-INVERSE, B, COMMON, STEP, FLOOR, CEILING, WORK = _names(7)
+# Rows of Pool.facts: 1/‖m‖, cosine to the query, product of the unit memory with the centre and
+# distance from it, step of its code, the bounds of its utility, and a number to work with.
+INVERSE, B, COMMON, APART, STEP, FLOOR, CEILING, WORK = _names(8)
 # Rows of Pool.marks; CLOSE and UNREAD are lists: who may be the best, whose code is to be read.
 STATUS, KNOWN, CLOSE, UNREAD = _names(4)
 # Rows of Pool.vectors and of Residual.vectors.
 QUERY, CENTRE = _names(2)
 SHIFT, OLD, R = _names(3)
-# Pool.numbers: a likely winner to read first; no unit memory is further from the centre than REACH
-# and no code's vector longer than EXTENT; a scan of unit vectors errs by ROUNDING at most, and one
-# number of the pool's precision by EPSILON.
-LIKELY, REACH, EXTENT, ROUNDING, EPSILON = _names(5)
+# Pool.numbers: a likely winner to read first; no code's vector is longer than EXTENT; a scan of
+# unit vectors errs by ROUNDING at most, and one number of the pool's precision by EPSILON.
+LIKELY, EXTENT, ROUNDING, EPSILON = _names(4)
 # Residual.numbers, all of the shift: step of its code, 128 times the code's sum, product with the
 # centre, and how much a code's step, the shift's own and scans can be off.
 SCALE, SHIFTED, ALONG, SPREAD, LOST, FUZZ = _names(6)
@@ -57,9 +56,9 @@ class Pool(NamedTuple):
     q: NDArray[Any]  # (d,) the query, unit length, float64
     vectors: NDArray[Any]  # (2, d) in the pool's precision
     codes: NDArray[Any]  # (P, d) bytes
-    facts: NDArray[Any]  # (7, P + 4) float64
+    facts: NDArray[Any]  # (8, P + 4) float64
     marks: NDArray[Any]  # (4, P + 4) int64
-    numbers: NDArray[Any]  # (5,) float64
+    numbers: NDArray[Any]  # (4,) float64
 
 
 class Residual(NamedTuple):
@@ -81,12 +80,12 @@ def give_way(pool: Pool, residual: Residual, terms: int) -> None:
     far, along, square, common = movement(residual.vectors[OLD], shift, centre)
     fuzz = 8.0 * pool.numbers[ROUNDING] + 4.0 * (terms + 8.0) * pool.numbers[EPSILON]
     # U moves by −centreᵀΔ − (m − centre)ᵀΔ.
-    sideways = pool.numbers[REACH] * np.sqrt(far)
-    lower, upper = -along - sideways - fuzz, -along + sideways + fuzz
+    distance, apart = np.sqrt(far), pool.facts[APART]
     floor, ceiling, known = pool.facts[FLOOR], pool.facts[CEILING], pool.marks[KNOWN]
     for i in range(P):
-        floor[i] += lower
-        ceiling[i] += upper
+        sideways = distance * apart[i] + fuzz
+        floor[i] -= along + sideways
+        ceiling[i] -= along - sideways
         known[i] = MOVED
     length = np.sqrt(square)
     step, total = encode_factor(shift, likely_step(length, d), residual.bytes)
@@ -119,9 +118,7 @@ def best_candidate(
         hopeful = highest_ceiling(pool, among, wb, wu)
     if hopeful == NOBODY:
         return 0, NOBODY
-    if known[hopeful] == MOVED:
-        unread[0] = hopeful
-        read_codes(pool, residual, 1)
+    scan(pool, residual, hopeful)
     slack = 2.0 * wb * pool.numbers[ROUNDING]
     front = wb * b[hopeful] + wu * floor[hopeful] - slack
     n, new = 0, 0
@@ -132,10 +129,13 @@ def best_candidate(
         new += near & (known[i] == MOVED)
     if n > 1:
         read_codes(pool, residual, new)
-        n = keep_close(pool, n, slack, wb, wu)
+        n, best = keep_close(pool, n, slack, wb, wu)
+        scan(pool, residual, best)
+        n, best = keep_close(pool, n, slack, wb, wu)
     if n > 1:
-        scan(pool, residual, n)
-        n = keep_close(pool, n, slack, wb, wu)
+        for k in range(n):
+            scan(pool, residual, close[k])
+        n, best = keep_close(pool, n, slack, wb, wu)
     return n, close[0]
 
 
@@ -151,8 +151,30 @@ def highest_ceiling(pool: Pool, among: int, wb: float, wu: float) -> int:
 
 
 @borrowing
-def keep_close(pool: Pool, n: int, slack: float, wb: float, wu: float) -> int:
-    """Keep those of the first n in CLOSE whose ceiling reaches the best floor; note a rival."""
+def reached_by(pool: Pool, residual: Residual, wanted: int) -> float:
+    """Return a utility that at least so many of those left are known to reach, by their codes."""
+    floor, status = pool.facts[FLOOR], pool.marks[STATUS]
+    unread, n = pool.marks[UNREAD], 0
+    for i in range(pool.M.shape[0]):
+        unread[n] = i
+        n += (status[i] <= WAITING) & (pool.marks[KNOWN, i] == MOVED)
+    if n > 0:
+        read_codes(pool, residual, n)
+    low, high = -4.0, 4.0
+    for _ in range(16):
+        middle, count = (low + high) / 2.0, 0
+        for i in range(pool.M.shape[0]):
+            count += (status[i] <= WAITING) & (floor[i] >= middle)
+        low, high = (middle, high) if count >= wanted else (low, middle)
+    return low
+
+
+@borrowing
+def keep_close(pool: Pool, n: int, slack: float, wb: float, wu: float) -> tuple[int, int]:
+    """Keep those of the first n in CLOSE whose ceiling reaches the best floor.
+
+    Return how many they are and whose that floor is, and note the next as a likely winner.
+    """
     b, floor, ceiling = pool.facts[B], pool.facts[FLOOR], pool.facts[CEILING]
     close = pool.marks[CLOSE]
     best, rival, front, second = NOBODY, NOBODY, -np.inf, -np.inf
@@ -170,7 +192,7 @@ def keep_close(pool: Pool, n: int, slack: float, wb: float, wu: float) -> int:
         i = close[k]
         close[kept] = i
         kept += wb * b[i] + wu * ceiling[i] >= front - slack
-    return kept
+    return kept, best
 
 
 @borrowing
@@ -199,19 +221,11 @@ def read_codes(pool: Pool, residual: Residual, n: int) -> None:
 
 
 @borrowing
-def scan(pool: Pool, residual: Residual, n: int) -> None:
-    """Read the first n in CLOSE in the pool's precision, two at a time."""
-    inverse, floor, ceiling = pool.facts[INVERSE], pool.facts[FLOOR], pool.facts[CEILING]
-    known, close = pool.marks[KNOWN], pool.marks[CLOSE]
-    fuzz = residual.numbers[FUZZ]
-    for k in range(0, n, 2):
-        i, j = close[k], close[min(k + 1, n - 1)]
-        one, other = two_products(pool.M, i, j, residual.vectors[R])
-        if known[i] < SCANNED:
-            floor[i] = one * inverse[i] - fuzz
-            ceiling[i] = one * inverse[i] + fuzz
-            known[i] = SCANNED
-        if known[j] < SCANNED:
-            floor[j] = other * inverse[j] - fuzz
-            ceiling[j] = other * inverse[j] + fuzz
-            known[j] = SCANNED
+def scan(pool: Pool, residual: Residual, i: int) -> None:
+    """Read candidate i in the pool's precision, unless it is known as well already."""
+    if pool.marks[KNOWN, i] >= SCANNED:
+        return
+    value = product(pool.M, i, residual.vectors[R]) * pool.facts[INVERSE, i]
+    pool.facts[FLOOR, i] = value - residual.numbers[FUZZ]
+    pool.facts[CEILING, i] = value + residual.numbers[FUZZ]
+    pool.marks[KNOWN, i] = SCANNED

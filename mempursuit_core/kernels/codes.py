@@ -18,7 +18,7 @@ from mempursuit_core.kernels.jit import borrowing
 from mempursuit_core.kernels.lanes import byte_products, write_bytes
 from mempursuit_core.kernels.scan import add_scaled, squared_norm
 
-CENTRE_OF = 16  # memories the centre is the mean of
+CENTRE_OF = 8  # memories the centre is the mean of
 HALF = 0.505  # a rounding error in steps, and the precision's own in finding it
 WIDTH = 4.0  # standard deviations of a vector's numbers that a code holds at first
 WIDER = 1.25  # how much more it is given as long as it does not fit

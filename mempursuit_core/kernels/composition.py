@@ -29,18 +29,12 @@ from mempursuit_core.kernels.bounds import (
     Residual,
     best_candidate,
     give_way,
+    reached_by,
 )
 from mempursuit_core.kernels.jit import borrowing, compiled
+from mempursuit_core.kernels.lanes import exact_introduction, exact_product
 from mempursuit_core.kernels.refit import refit
-from mempursuit_core.kernels.scan import (
-    add_four,
-    copy,
-    exact_introduction,
-    exact_product,
-    squared_norm,
-    two_exact_products,
-    two_exact_utilities,
-)
+from mempursuit_core.kernels.scan import add_four, copy, squared_norm
 
 # Composition.counts: members, members with weight, the candidate whose cosines are in ROW.
 MEMBERS, WEIGHTY, PREPARED = (cast(int, np.int64(n)) for n in range(3))
@@ -109,15 +103,11 @@ def make_exact(c: Composition, pool: Pool, i: int) -> None:
     M, inverse, rows = pool.M, pool.facts[INVERSE], c.lists[ROWS]
     row, alpha = c.reals[ROW], c.reals[ALPHA]
     n = c.counts[MEMBERS]
-    along, square = exact_introduction(M, i, pool.q, c.x)
+    along, square = exact_introduction(M[i], pool.q, c.x)
     inverse[i] = 1.0 / np.sqrt(square)
-    for j in range(0, n - 1, 2):
-        row[j], row[j + 1] = two_exact_products(M, rows[j], rows[j + 1], c.x)
-    if n % 2:
-        row[n - 1] = exact_product(M, rows[n - 1], c.x)
     utility = pool.facts[B, i] = along * inverse[i]
     for j in range(n):
-        row[j] *= inverse[i] * inverse[rows[j]]
+        row[j] = exact_product(M[rows[j]], c.x) * inverse[i] * inverse[rows[j]]
         utility -= row[j] * alpha[j]
     pool.facts[FLOOR, i] = pool.facts[CEILING, i] = utility
     pool.marks[KNOWN, i] = EXACT
@@ -180,7 +170,7 @@ def loss_and_level(c: Composition, pool: Pool, ridge: float) -> tuple[float, flo
         loss += alpha[j] * (s - 2.0 * b[j])
         nu += alpha[j] * (b[j] - s - ridge * alpha[j])
     if loss < SMALL_LOSS:
-        exact_residual(c, pool)
+        exact_residual(c, pool, c.x)
         loss = squared_norm(c.x)
     return loss, nu
 
@@ -196,11 +186,11 @@ def follow(c: Composition, pool: Pool, residual: Residual) -> None:
 
 
 @borrowing
-def exact_residual(c: Composition, pool: Pool) -> None:
-    """Set x to r = q − Σ α m in float64."""
-    c.counts[PREPARED] = NOBODY
-    copy(pool.q, c.x)
-    add_members(c, pool, -1.0, c.x)
+def exact_residual(c: Composition, pool: Pool, r: NDArray[Any]) -> None:
+    """Set r to q − Σ α m in float64."""
+    c.counts[PREPARED] = NOBODY  # x may be overwritten
+    copy(pool.q, r)
+    add_members(c, pool, -1.0, r)
 
 
 @borrowing
@@ -226,23 +216,22 @@ def add_members(c: Composition, pool: Pool, sign: float, v: NDArray[Any]) -> Non
 
 
 @borrowing
-def make_all_exact(c: Composition, pool: Pool) -> None:
-    """Bring whoever is left to float64 for the residual of the last refit."""
-    status, known = pool.marks[STATUS], pool.marks[KNOWN]
-    left, inverse = pool.marks[CLOSE], pool.facts[INVERSE]
-    n = 0
+def make_best_exact(
+    c: Composition, pool: Pool, residual: Residual, wanted: int, r: NDArray[Any]
+) -> None:
+    """Bring so many of those left to float64, the best by utility and whoever may be among them.
+
+    r (d,) float64 becomes the residual of the last refit.
+    """
+    least = reached_by(pool, residual, wanted)
+    inverse, status, ceiling = pool.facts[INVERSE], pool.marks[STATUS], pool.facts[CEILING]
+    exact_residual(c, pool, r)
     for i in range(pool.M.shape[0]):
-        left[n] = i
-        n += status[i] <= WAITING
-    exact_residual(c, pool)
-    for k in range(0, n, 2):
-        i, j = left[k], left[min(k + 1, n - 1)]
-        one, one_square, other, other_square = two_exact_utilities(pool.M, i, j, c.x)
-        inverse[i] = 1.0 / np.sqrt(one_square)
-        inverse[j] = 1.0 / np.sqrt(other_square)
-        pool.facts[FLOOR, i] = pool.facts[CEILING, i] = one * inverse[i]
-        pool.facts[FLOOR, j] = pool.facts[CEILING, j] = other * inverse[j]
-        known[i] = known[j] = EXACT
+        if status[i] <= WAITING and ceiling[i] >= least:
+            missing, square = exact_introduction(pool.M[i], r, c.x)
+            inverse[i] = 1.0 / np.sqrt(square)
+            pool.facts[FLOOR, i] = ceiling[i] = missing * inverse[i]
+            pool.marks[KNOWN, i] = EXACT
 
 
 @borrowing
@@ -261,6 +250,6 @@ def repeats_a_pick(
         j = picks[s]
         if pool.marks[STATUS, j] != NEGLECTED:
             continue
-        if exact_product(pool.M, j, c.x) * inverse[i] * inverse[j] >= threshold:
+        if exact_product(pool.M[j], c.x) * inverse[i] * inverse[j] >= threshold:
             return True
     return False

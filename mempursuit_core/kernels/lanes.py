@@ -1,4 +1,4 @@
-"""Bytes in LLVM's own vectors: what its vectoriser does not find in a loop of numba's.
+"""The innermost loops in LLVM's own vectors: what its vectoriser does not find in numba's loops.
 
 All lengths are multiples of LANES.
 
@@ -24,6 +24,7 @@ ir = cgutils.ir
 BYTE, WORD, LONG = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 FUSED = ("contract",)  # a product and a sum may be one instruction
 BYTES, WORDS = ir.VectorType(BYTE, LANES), ir.VectorType(WORD, LANES)
+DOUBLES = ir.VectorType(ir.DoubleType(), LANES)
 
 
 def has_byte_products() -> bool:
@@ -62,6 +63,19 @@ def plain_introduce(
     wanted = np.trunc(scale * x - shift)
     code[:] = wanted.astype(np.int64).astype(np.uint8)
     return float(x @ q), float(x @ c), float(x @ x), bool(wanted.min() >= 1 and wanted.max() <= 255)
+
+
+def plain_exact_introduction(
+    m: NDArray[Any], v: NDArray[Any], x: NDArray[Any]
+) -> tuple[float, float]:
+    """Copy a row to x in float64; return mᵀv and ‖m‖² of it as it is."""
+    x[:] = m
+    return float(x @ v), float(x @ x)
+
+
+def plain_exact_product(m: NDArray[Any], x: NDArray[Any]) -> float:
+    """Return mᵀx of a row as it is, in float64."""
+    return float(m.astype(np.float64) @ x)
 
 
 def plain_byte_products(
@@ -177,31 +191,68 @@ def _generate_introduce(context: Any, builder: Any, signature: Any, values: Any)
         _fetch(builder, x.data, builder.add(at, ahead), numbers)
         part = _load(builder, x.data, at, numbers)
 
-        def add(total: Any, other: Any) -> Any:
-            return builder.fadd(total, builder.fmul(part, other, flags=FUSED), flags=FUSED)
-
         wanted = builder.fmul(part, scale, flags=FUSED)
         wanted = builder.fsub(wanted, _load(builder, shift.data, at, numbers), flags=FUSED)
         return [
-            add(along, _load(builder, q.data, at, numbers)),
-            add(common, _load(builder, c.data, at, numbers)),
-            add(square, part),
+            _add_product(builder, along, part, _load(builder, q.data, at, numbers)),
+            _add_product(builder, common, part, _load(builder, c.data, at, numbers)),
+            _add_product(builder, square, part, part),
             _store_bytes(builder, wanted, code.data, at, largest),
         ]
 
     zero = ir.Constant(numbers, None)
     *sums, largest = _strips(builder, length, [zero, zero, zero, ir.Constant(WORDS, None)], body)
-    name = f"llvm.vector.reduce.fadd.v{LANES}f{32 if number == ir.FloatType() else 64}"
-    kind = ir.FunctionType(number, [number, numbers])
+    totals = [_total(builder, one) for one in sums]
+    return context.make_tuple(builder, signature.return_type, [*totals, _fits(builder, largest)])
+
+
+def _wide(builder: Any, part: Any) -> Any:
+    """Return a strip in float64."""
+    return part if part.type == DOUBLES else builder.fpext(part, DOUBLES)
+
+
+def _add_product(builder: Any, total: Any, one: Any, other: Any) -> Any:
+    return builder.fadd(total, builder.fmul(one, other, flags=FUSED), flags=FUSED)
+
+
+def _total(builder: Any, vector: Any) -> Any:
+    """Return the sum over a vector of floats, in float64."""
+    number = vector.type.element
+    single = number == ir.FloatType()
+    name = f"llvm.vector.reduce.fadd.v{LANES}f{32 if single else 64}"
+    kind = ir.FunctionType(number, [number, vector.type])
     function = cgutils.get_or_insert_function(builder.module, kind, name)
-    nothing = ir.Constant(number, 0.0)
-    totals = [builder.call(function, [nothing, total], fastmath=("reassoc",)) for total in sums]
-    doubles = [
-        total if number == ir.DoubleType() else builder.fpext(total, ir.DoubleType())
-        for total in totals
-    ]
-    fits = _fits(builder, largest)
-    return context.make_tuple(builder, signature.return_type, [*doubles, fits])
+    total = builder.call(function, [ir.Constant(number, 0.0), vector], fastmath=("reassoc",))
+    return builder.fpext(total, ir.DoubleType()) if single else total
+
+
+def _generate_exact_introduction(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    m, v, x = (_array(context, builder, signature, values, place) for place in (0, 1, 2))
+    length = cgutils.unpack_tuple(builder, m.shape, 1)[0]
+    numbers = ir.VectorType(m.data.type.pointee, LANES)
+
+    def body(at: Any, held: list[Any]) -> list[Any]:
+        part = _wide(builder, _load(builder, m.data, at, numbers))
+        place = builder.bitcast(builder.gep(x.data, [at]), DOUBLES.as_pointer())
+        builder.store(part, place, align=1)
+        along = _add_product(builder, held[0], part, _load(builder, v.data, at, DOUBLES))
+        return [along, _add_product(builder, held[1], part, part)]
+
+    sums = _strips(builder, length, [ir.Constant(DOUBLES, None)] * 2, body)
+    totals = [_total(builder, one) for one in sums]
+    return context.make_tuple(builder, signature.return_type, totals)
+
+
+def _generate_exact_product(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    m, x = (_array(context, builder, signature, values, place) for place in (0, 1))
+    length = cgutils.unpack_tuple(builder, m.shape, 1)[0]
+    numbers = ir.VectorType(m.data.type.pointee, LANES)
+
+    def body(at: Any, held: list[Any]) -> list[Any]:
+        part = _wide(builder, _load(builder, m.data, at, numbers))
+        return [_add_product(builder, held[0], part, _load(builder, x.data, at, DOUBLES))]
+
+    return _total(builder, *_strips(builder, length, [ir.Constant(DOUBLES, None)], body))
 
 
 def _generate_byte_products(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -235,6 +286,7 @@ def _generate_byte_products(context: Any, builder: Any, signature: Any, values: 
 
 if numba.config.DISABLE_JIT:
     introduce, write_bytes, byte_products = plain_introduce, plain_write_bytes, plain_byte_products
+    exact_introduction, exact_product = plain_exact_introduction, plain_exact_product
 else:
 
     @intrinsic
@@ -254,3 +306,12 @@ else:
         return four(rows, numba.int64, numba.int64, numba.int64, numba.int64, code), (
             _generate_byte_products
         )
+
+    @intrinsic
+    def exact_introduction(typing, m, v, x):  # type: ignore[no-untyped-def]
+        two = numba.types.UniTuple(numba.float64, 2)
+        return two(m, v, x), _generate_exact_introduction
+
+    @intrinsic
+    def exact_product(typing, m, x):  # type: ignore[no-untyped-def]
+        return numba.float64(m, x), _generate_exact_product

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mempursuit_core.kernels.bounds import (
+    APART,
     CEILING,
     CENTRE,
     COMMON,
@@ -23,7 +24,6 @@ from mempursuit_core.kernels.bounds import (
     NOBODY,
     OLD,
     QUERY,
-    REACH,
     ROUNDING,
     SCANNED,
     SELECTED,
@@ -54,7 +54,7 @@ from mempursuit_core.kernels.composition import (
     follow,
     leader,
     loss_and_level,
-    make_all_exact,
+    make_best_exact,
     make_exact,
     repeats_a_pick,
     with_twice_the_room,
@@ -126,7 +126,9 @@ def pursue(
             add_member(composition, pool, joining, pick, ridge)
             loss, nu = loss_and_level(composition, pool, ridge)
             follow(composition, pool, residual)
-            joining, pick = neglected_pick(composition, pool, picks, t, nu)
+            joining = NOBODY
+            if composition.counts[MEMBERS] <= t:  # not every pick is a member
+                joining, pick = neglected_pick(composition, pool, picks, t, nu)
         # The certificate (Theorem B.2).
         rival = leader(composition, pool, residual, WAITING, 0.0, 1.0)
         gaps[t] = max(0.0, utility[rival] - nu) if rival != NOBODY else 0.0
@@ -173,7 +175,8 @@ def rest(
     """Pick until there are n, with the residual as it is."""
     vanished = loss <= NUMERICAL_FLOOR
     if n - done > MANY and near_duplicate == OFF and discount == 1.0 and not vanished:
-        make_all_exact(composition, pool)
+        # The query is needed no more.
+        make_best_exact(composition, pool, residual, n - done, pool.q)
         by_utility(pool, picks, scores, done, n)
         return
     for t in range(done, n):
@@ -187,10 +190,13 @@ def rest(
 @borrowing
 def by_utility(pool: Pool, picks: NDArray[Any], scores: NDArray[Any], done: int, n: int) -> None:
     """Pick until there are n by exact utility, the smaller index first on ties."""
-    utility, status, left = pool.facts[FLOOR], pool.marks[STATUS], pool.facts[WORK]
+    utility, known, left = pool.facts[FLOOR], pool.marks[KNOWN], pool.facts[WORK]
+    status = pool.marks[STATUS]
     P = pool.M.shape[0]
     for i in range(P + 4):  # four runs at once, because comparing waits for the one before
-        left[i] = utility[i] if i < P and status[i] <= WAITING else -np.inf
+        left[i] = -np.inf
+        if i < P and status[i] <= WAITING and known[i] == EXACT:
+            left[i] = utility[i]
     quarter = (P + 3) // 4
     for t in range(done, n):
         m0, m1, m2, m3 = left[0], left[quarter], left[2 * quarter], left[3 * quarter]
@@ -228,14 +234,15 @@ def read_pool(M: NDArray[Any], q: NDArray[Any]) -> tuple[Pool, bool]:
     usable = smallest < square < largest  # NaN fails too
     q = q / np.sqrt(square)
     vectors, codes = np.empty((3, d), M.dtype), np.empty((P, d), np.uint8)
-    facts, marks = np.empty((7, P + 4)), np.zeros((4, P + 4), np.int64)  # FREE
+    facts, marks = np.empty((8, P + 4)), np.zeros((4, P + 4), np.int64)  # FREE
     query, centre, byte_shift = vectors[QUERY], vectors[CENTRE], vectors[2]
-    inverse, b, common, step = facts[INVERSE], facts[B], facts[COMMON], facts[STEP]
+    inverse, b, common = facts[INVERSE], facts[B], facts[COMMON]
+    apart, step = facts[APART], facts[STEP]
     copy(q, query)
     set_centre(M, centre)
     middle = squared_norm(centre)
     usable &= middle < 2.0  # not if one of the first rows is of no use
-    guess, usual, widest, misfits, reach = 1.0, likely_step(1.0, d), 0.0, 0, 0.0
+    guess, usual, misfits, extent = 1.0, likely_step(1.0, d), 0, 0.0
     set_byte_shift(centre, usual, byte_shift)
     for i in range(P if usable else 0):
         along, aligned, square, fits = introduce(
@@ -250,21 +257,20 @@ def read_pool(M: NDArray[Any], q: NDArray[Any]) -> tuple[Pool, bool]:
         facts[FLOOR, i] = b[i] - rounding
         facts[CEILING, i] = b[i] + rounding
         marks[KNOWN, i] = SCANNED
-        apart = np.sqrt(max(1e-6, 1.0 - 2.0 * common[i] + middle))
-        reach = max(reach, apart)
+        # 1e-6 for the rounding of a scan, 1e-3 for a step that is not lost in that of the memory.
+        apart[i] = np.sqrt(max(1e-6, 1.0 - 2.0 * common[i] + middle)) + 4.0 * rounding
         step[i] = usual
         if abs(inverse[i] - guess) > 4.0 * rounding * guess or not fits:
             step[i] = encode(M[i], inverse[i], centre, usual, codes[i])
             guess = inverse[i]
-        widest = max(widest, step[i])
+        extent = max(extent, apart[i] + HALF * np.sqrt(d) * step[i])
         misfits += step[i] > usual
         if i == 0 or 8 * misfits > i + 16:  # too many to be outliers
-            usual, misfits = (likely_step(apart, d) if i == 0 else usual * WIDER), 0
+            usual, misfits = (likely_step(apart[i], d) if i == 0 else usual * WIDER), 0
             set_byte_shift(centre, usual, byte_shift)
-    numbers = np.empty(5)
+    numbers = np.empty(4)
     numbers[LIKELY] = NOBODY
-    numbers[REACH] = reach + 4.0 * rounding
-    numbers[EXTENT] = numbers[REACH] + HALF * np.sqrt(d) * widest
+    numbers[EXTENT] = extent
     numbers[ROUNDING] = rounding
     numbers[EPSILON] = epsilon
     return Pool(M, q, vectors, codes, facts, marks, numbers), usable

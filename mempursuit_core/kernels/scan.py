@@ -8,77 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from mempursuit_core.kernels.jit import borrowing, summing
 
 
 @summing
-def two_products(M: NDArray[Any], i: int, k: int, v: NDArray[Any]) -> tuple[float, float]:
-    """Return m_iᵀv of two rows in the pool's precision."""
-    s = M.dtype.type(0)
-    t = M.dtype.type(0)
+def product(M: NDArray[Any], i: int, v: NDArray[Any]) -> float:
+    """Return m_iᵀv in the pool's precision."""
+    s: float = M.dtype.type(0)
     for j in range(M.shape[1]):
-        x = v[j]
-        s += M[i, j] * x
-        t += M[k, j] * x
-    return s, t
-
-
-@summing
-def exact_introduction(
-    M: NDArray[Any], i: int, q: NDArray[Any], x: NDArray[Any]
-) -> tuple[float, float]:
-    """Copy row i to x in float64; return m_iᵀq and ‖m_i‖²."""
-    along = 0.0
-    square = 0.0
-    for j in range(M.shape[1]):
-        y = np.float64(M[i, j])
-        x[j] = y
-        along += y * q[j]
-        square += y * y
-    return along, square
-
-
-@summing
-def two_exact_utilities(
-    M: NDArray[Any], i: int, k: int, r: NDArray[Any]
-) -> tuple[float, float, float, float]:
-    """Return mᵀr and ‖m‖² of two rows as they are, accumulated in float64."""
-    missing_i = 0.0
-    missing_k = 0.0
-    square_i = 0.0
-    square_k = 0.0
-    for j in range(M.shape[1]):
-        x = np.float64(M[i, j])
-        y = np.float64(M[k, j])
-        missing_i += x * r[j]
-        missing_k += y * r[j]
-        square_i += x * x
-        square_k += y * y
-    return missing_i, square_i, missing_k, square_k
-
-
-@summing
-def exact_product(M: NDArray[Any], i: int, x: NDArray[Any]) -> float:
-    """Return m_iᵀx, accumulated in float64."""
-    s = 0.0
-    for j in range(M.shape[1]):
-        s += np.float64(M[i, j]) * x[j]
+        s += M[i, j] * v[j]
     return s
-
-
-@summing
-def two_exact_products(M: NDArray[Any], i: int, k: int, x: NDArray[Any]) -> tuple[float, float]:
-    """Return m_iᵀx of two rows at once, accumulated in float64."""
-    s = 0.0
-    t = 0.0
-    for j in range(M.shape[1]):
-        y = x[j]
-        s += np.float64(M[i, j]) * y
-        t += np.float64(M[k, j]) * y
-    return s, t
 
 
 @summing
