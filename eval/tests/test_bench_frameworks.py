@@ -100,6 +100,38 @@ def test_contenders_take_turns_and_everyone_is_first_and_last():
     assert {name: ms.shape for name, ms in samples.items()} == dict.fromkeys(names, (6,))
 
 
+def test_staggered_contenders_meet_every_input_but_not_together():
+    calls = []
+    contenders = [
+        Contender(name, lambda given, name=name: calls.append((name, given))) for name in "abc"
+    ]
+    samples = alternate(contenders, [0, 1, 2, 3, 4, 5], rounds=2, warmup=0, pause=0, stagger=2)
+    for at in range(0, len(calls), 3):
+        assert len({given for _, given in calls[at : at + 3]}) == 3
+    for name in "abc":
+        assert sorted(given for who, given in calls if who == name) == sorted([*range(6)] * 2)
+        assert samples[name].shape == (12,)
+
+
+def test_staggered_samples_stay_in_the_order_of_the_inputs():
+    """The figure of an input stands in one place for all contenders, so ratios pair by input."""
+    last: dict[str, float] = {}
+
+    def contender(name: str) -> Contender[float]:
+        return Contender(
+            name,
+            lambda given: last.__setitem__(name, given),
+            parts=lambda: {f"{name} was given": last[name]},
+        )
+
+    inputs = [0.0, 1.0, 2.0, 3.0]
+    samples = alternate(
+        [contender("a"), contender("b")], inputs, rounds=2, warmup=0, pause=0, stagger=1
+    )
+    for name in "ab":
+        np.testing.assert_array_equal(samples[f"{name} was given"], inputs * 2)
+
+
 def test_the_clock_sees_the_call_alone():
     events: list[str] = []
 

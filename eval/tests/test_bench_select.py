@@ -18,13 +18,17 @@ from mempursuit_eval.encoders.wordllama import WordLlamaEncoder
 
 def test_report_of_a_quick_run(tmp_path: Path) -> None:
     report = run_select_bench(tmp_path, quick=True)
-    cells, ratios, growth, cold, threads = report.tables
+    cells, ratios, again, growth, cold, threads = report.tables
     assert [(row["P"], row["K"]) for row in cells.rows] == [(20, 5), (30, 10)]
     for row in cells.rows:
         for name in ("mempursuit", "gemv", "full Gram", "MMR", "DPP"):
             assert 0 < row[name] <= row[f"{name} p95"]
         assert row["mempursuit / gemv"] > 0
     assert ratios.rows is cells.rows
+    names = ["mempursuit", "gemv", "full Gram", "MMR", "DPP"]
+    assert [row["contender"] for row in again.rows] == names
+    assert again.rows[0]["ratio"] == 1.0
+    assert all(row["ms"] > 0 for row in again.rows)
     assert growth.rows[0]["P"] == 200
     assert growth.rows[0]["pool_mb"] == pytest.approx(200 * 64 * 4 / 1e6)
     assert [row["what"] for row in cold.rows][-1] == "first select"

@@ -257,8 +257,8 @@ def read_pool(M: NDArray[Any], q: NDArray[Any]) -> tuple[Pool, bool]:
         facts[FLOOR, i] = b[i] - rounding
         facts[CEILING, i] = b[i] + rounding
         marks[KNOWN, i] = SCANNED
-        # 1e-6 for the rounding of a scan, 1e-3 for a step that is not lost in that of the memory.
-        apart[i] = np.sqrt(max(1e-6, 1.0 - 2.0 * common[i] + middle)) + 4.0 * rounding
+        # 4 roundings for those of the scans; 1e-6 for a step that is not lost in the memory's own.
+        apart[i] = np.sqrt(max(1e-6, 1.0 - 2.0 * common[i] + middle + 4.0 * rounding))
         step[i] = usual
         if abs(inverse[i] - guess) > 4.0 * rounding * guess or not fits:
             step[i] = encode(M[i], inverse[i], centre, usual, codes[i])

@@ -12,7 +12,22 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mempursuit_core.kernels import bounds, composition, pursue
-from mempursuit_core.kernels.bounds import CEILING, FLOOR, SELECTED, STATUS, UNREAD, WAITING
+from mempursuit_core.kernels.bounds import (
+    APART,
+    CEILING,
+    CENTRE,
+    EXTENT,
+    FLOOR,
+    LOST,
+    SCALE,
+    SELECTED,
+    SPREAD,
+    STATUS,
+    STEP,
+    UNREAD,
+    WAITING,
+)
+from mempursuit_core.kernels.codes import HALF
 from mempursuit_core.kernels.composition import ALPHA, MEMBERS, ROWS
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="slow as plain Python")
@@ -40,6 +55,27 @@ def bounds_along_the_path(M: Any, q: Any, steps: int) -> Any:
         n = members.counts[MEMBERS]
         rows[t, :n], alphas[t, :n] = members.lists[ROWS, :n], members.reals[ALPHA, :n]
     return usable, found, rows, alphas
+
+
+@numba.njit
+def codes_and_their_limits(M: Any, q: Any) -> Any:
+    """Return the pool's codes after the first refit, the shift's, and what is claimed of both."""
+    pool, _ = pursue.read_pool(M, q)
+    members = composition.empty_composition(1, M.shape[1])
+    residual = pursue.whole_query(pool)
+    best = composition.leader(members, pool, residual, WAITING, 0.0, 1.0)
+    composition.add_member(members, pool, best, 0, 1e-10)
+    composition.follow(members, pool, residual)
+    return (
+        best,
+        pool.vectors[CENTRE],
+        pool.codes,
+        pool.facts[STEP],
+        pool.facts[APART],
+        pool.numbers[EXTENT],
+        residual.bytes[0],
+        residual.numbers,
+    )
 
 
 def drawn(kind: str, seed: int, P: int, d: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -93,6 +129,36 @@ def test_every_utility_lies_between_its_bounds(
         for low, high in ((floor, ceiling), (coded_floor, coded_ceiling)):
             assert (low <= utility + 1e-12).all()
             assert (utility <= high + 1e-12).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_codes_are_as_close_as_claimed(kind: str, dtype: type) -> None:
+    """The bounds of utilities leave room that random errors never use; these do not."""
+    query, pool = (values.astype(dtype) for values in drawn(kind, 5, 40, 256))
+    pool.flags.writeable = False
+    best, centre, codes, step, apart, extent, factor, numbers = codes_and_their_limits(
+        pool, query.astype(np.float64)
+    )
+    M, centre = pool.astype(np.float64), centre.astype(np.float64)
+    M /= np.linalg.norm(M, axis=1, keepdims=True)
+    step, apart = step[:40, None], apart[:40]
+    away = M - centre
+    coded = step * (codes.astype(np.float64) - 128.0)
+    slip = 8 * np.finfo(dtype).eps
+    # A length may be taken from the memory before, if it is the same up to a scan's rounding.
+    guessed = 4 * np.finfo(dtype).eps / 2 * (256 / 16 + 16) * np.abs(M)
+    assert (np.abs(away - coded) <= HALF * step + guessed + slip).all()
+    assert (np.linalg.norm(away, axis=1) <= apart + slip).all()
+    assert (apart <= np.linalg.norm(away, axis=1) + 4e-3).all()
+    assert np.linalg.norm(coded, axis=1).max() <= extent + 16 * slip
+    shift = M[best] - centre
+    off = np.abs(shift - numbers[SCALE] * factor.view(np.int8).astype(np.float64))
+    assert off.max() <= HALF * numbers[SCALE] + slip
+    # What the errors of either can do to a product, at their worst (Cauchy–Schwarz).
+    worst = HALF * np.sqrt(256)
+    assert numbers[SPREAD] >= 0.999 * worst * np.linalg.norm(shift)
+    assert numbers[LOST] >= worst * numbers[SCALE] * extent
 
 
 def test_codes_are_worth_reading() -> None:

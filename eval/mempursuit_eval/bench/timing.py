@@ -42,6 +42,7 @@ def alternate(
     rounds: int = 1,
     warmup: int = 3,
     pause: float = 0.001,
+    stagger: int = 0,
     tick: Callable[[int, int], None] = lambda done, total: None,
 ) -> Samples:
     """Time every contender on every input, `rounds` times over.
@@ -57,6 +58,9 @@ def alternate(
         warmup: inputs every contender is called on before, untimed.
         pause: seconds slept before each call. On a busy machine a process that has just slept gets
             a whole time slice; without it whatever `around` does would use up the contender's.
+        stagger: how many inputs each contender is ahead of the one before it. With 0 all are on one
+            input, and whoever comes first warms the caches for the others; from 1 on, nobody gets
+            an input that the others have just used. Samples stay in the order of the inputs.
         tick: told after each input how many of how many are done.
 
     Raises:
@@ -67,7 +71,7 @@ def alternate(
     for given in inputs[:warmup]:
         for contender in contenders:
             _run(contender, given, 0)
-    samples: dict[str, list[float]] = {}
+    samples: Samples = {}
     total = rounds * len(inputs)
     for turn in range(total):
         first = turn % len(contenders)
@@ -75,15 +79,17 @@ def alternate(
         # The turns change direction once all have been first, or a rotation of two never would.
         if turn // len(contenders) % 2:
             order.reverse()
-        given = inputs[turn % len(inputs)]
+        past = turn - turn % len(inputs)
         for contender in order:
-            for name, ms in _run(contender, given, pause).items():
-                samples.setdefault(name, []).append(ms)
+            ahead = stagger * contenders.index(contender)
+            place = (turn + ahead) % len(inputs)
+            for name, ms in _run(contender, inputs[place], pause).items():
+                samples.setdefault(name, np.full(total, np.nan))[past + place] = ms
         tick(turn + 1, total)
-    uneven = [name for name, ms in samples.items() if len(ms) != total]
+    uneven = [name for name, ms in samples.items() if np.isnan(ms).any()]
     if uneven:
         raise ValueError(f"every name must be given once a turn: {', '.join(uneven)}")
-    return {name: np.array(ms) for name, ms in samples.items()}
+    return samples
 
 
 @dataclass(frozen=True)
