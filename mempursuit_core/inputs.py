@@ -11,7 +11,7 @@ from mempursuit_core.stopping import AdaptiveStop
 
 Floats = NDArray[np.floating[Any]]
 
-_PRECISIONS = (np.dtype(np.float32), np.dtype(np.float64))
+_SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def as_query(query: ArrayLike) -> Floats:
@@ -115,8 +115,10 @@ def _is_number(value: object) -> bool:
 
 
 def _as_floats(values: ArrayLike, name: str) -> Floats:
-    if type(values) is np.ndarray and values.dtype in _PRECISIONS and values.flags.carray:
-        return values
+    if type(values) is np.ndarray:
+        precision = values.dtype
+        if (precision is _SINGLE or precision is _DOUBLE) and values.flags.carray:
+            return values
     try:
         array = np.asarray(values)
         if array.dtype.kind == "c":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache, partial
@@ -27,6 +28,10 @@ from mempursuit_core.stopping import AdaptiveStop
 
 # How many numbers of a vector the kernels take at a time; zeros at its end change nothing.
 LANES = 32
+# Bytes of working memory a thread keeps between calls: a pool of 1,000 memories of 4,000 numbers.
+WORKSPACE_KEPT = 4_000_000
+
+_threads_own = threading.local()
 
 
 def select(
@@ -177,8 +182,22 @@ def _run(M: Floats, q: Floats, n: int, dials: NDArray[np.float64]) -> Selection:
     locked = M.view()  # one type for the compiler, and nothing of the caller's can be written
     locked.flags.writeable = False
     whole, real = np.empty((3, n), np.int64), np.empty((4, n))
-    n, m, path = _kernel()(locked, q.astype(np.float64), whole, real, dials)
+    n, m, path = _kernel()(locked, q.astype(np.float64), whole, real, dials, _workspace(M.size))
     return Selection.of(whole, real, path, n, m)
+
+
+def _workspace(size: int) -> NDArray[np.uint8]:
+    """Return so many bytes at least: this thread's, unless they are too many to keep.
+
+    Asking the system for fresh memory at every call would take as long as half the reading.
+    """
+    kept: NDArray[np.uint8] | None = getattr(_threads_own, "workspace", None)
+    if kept is not None and kept.size >= size:
+        return kept
+    fresh = np.empty(size, np.uint8)
+    if size <= WORKSPACE_KEPT:
+        _threads_own.workspace = fresh
+    return fresh
 
 
 @cache

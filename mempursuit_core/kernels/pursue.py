@@ -76,6 +76,7 @@ def pursue(
     whole: NDArray[Any],
     real: NDArray[Any],
     dials: NDArray[Any],
+    workspace: NDArray[Any],
 ) -> tuple[int, int, NDArray[Any]]:
     """Pick n of the P memories.
 
@@ -86,6 +87,7 @@ def pursue(
             that are members; real: (4, n) float64, receives weights, scores, residual norms, gaps.
         dials: (5,) λ; γ, or AUTO; τ of near-duplicates, or OFF; tolerance and patience of adaptive
             stopping (Eq. 7), whose patience 0 spends the whole budget.
+        workspace: at least P·d bytes to work in.
 
     Returns:
         (picks made, members, path): row s of `path` holds α after refit s, over the members. No
@@ -96,7 +98,7 @@ def pursue(
     tolerance, patience = dials[3], int(dials[4])
     picks, refits, members = whole[0], whole[1], whole[2]
     weights, scores, norms, gaps = real[0], real[1], real[2], real[3]
-    pool, usable = read_pool(M, q)
+    pool, usable = read_pool(M, q, workspace)
     if not usable:
         n = 0
     composition = empty_composition(min(max(n, 1), 32), M.shape[1])
@@ -222,8 +224,11 @@ def unmoved(previous: float, loss: float, tolerance: float, still: int) -> int:
 
 
 @compiled
-def read_pool(M: NDArray[Any], q: NDArray[Any]) -> tuple[Pool, bool]:
-    """Return the Pool after the only pass over all of it, and whether to trust it."""
+def read_pool(M: NDArray[Any], q: NDArray[Any], workspace: NDArray[Any]) -> tuple[Pool, bool]:
+    """Return the Pool after the only pass over all of it, and whether to trust it.
+
+    Its codes lie in the workspace.
+    """
     P, d = M.shape
     single = M.itemsize == 4
     # A sum of squares between these has lost nothing that matters.
@@ -233,7 +238,7 @@ def read_pool(M: NDArray[Any], q: NDArray[Any]) -> tuple[Pool, bool]:
     square = squared_norm(q)
     usable = smallest < square < largest  # NaN fails too
     q = q / np.sqrt(square)
-    vectors, codes = np.empty((3, d), M.dtype), np.empty((P, d), np.uint8)
+    vectors, codes = np.empty((3, d), M.dtype), workspace[: P * d].reshape(P, d)
     facts, marks = np.empty((8, P + 4)), np.zeros((4, P + 4), np.int64)  # FREE
     query, centre, byte_shift = vectors[QUERY], vectors[CENTRE], vectors[2]
     inverse, b, common = facts[INVERSE], facts[B], facts[COMMON]

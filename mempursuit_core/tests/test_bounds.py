@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="slow as plain 
 def bounds_along_the_path(M: Any, q: Any, steps: int) -> Any:
     """Return the bounds after each refit before any reading, then of codes, and rows and α."""
     P, d = M.shape
-    pool, usable = pursue.read_pool(M, q)
+    pool, usable = pursue.read_pool(M, q, np.empty(M.size, np.uint8))
     members = composition.empty_composition(steps, d)
     residual = pursue.whole_query(pool)
     found = np.zeros((steps, 4, P))
@@ -60,7 +60,7 @@ def bounds_along_the_path(M: Any, q: Any, steps: int) -> Any:
 @numba.njit
 def codes_and_their_limits(M: Any, q: Any) -> Any:
     """Return the pool's codes after the first refit, the shift's, and what is claimed of both."""
-    pool, _ = pursue.read_pool(M, q)
+    pool, _ = pursue.read_pool(M, q, np.empty(M.size, np.uint8))
     members = composition.empty_composition(1, M.shape[1])
     residual = pursue.whole_query(pool)
     best = composition.leader(members, pool, residual, WAITING, 0.0, 1.0)
