@@ -180,7 +180,7 @@ def _run(M: Floats, q: Floats, n: int, dials: NDArray[np.float64]) -> Selection:
     if room:
         M, q = np.pad(M, ((0, 0), (0, room))), np.pad(q, (0, room))
     locked = M.view()  # one type for the compiler, and nothing of the caller's can be written
-    locked.flags.writeable = False
+    locked.setflags(write=False)
     whole, real = np.empty((3, n), np.int64), np.empty((4, n))
     n, m, path = _kernel()(locked, q.astype(np.float64), whole, real, dials, _workspace(M.size))
     return Selection.of(whole, real, path, n, m)
