@@ -176,14 +176,21 @@ def _checked_dials(
 
 def _run(M: Floats, q: Floats, n: int, dials: NDArray[np.float64]) -> Selection:
     """Return the Selection, empty where the kernel does not trust its input."""
-    room = -M.shape[1] % LANES
-    if room:
-        M, q = np.pad(M, ((0, 0), (0, room))), np.pad(q, (0, room))
+    if M.shape[1] % LANES:
+        M, q = _filled_up(M), _filled_up(q)
     locked = M.view()  # one type for the compiler, and nothing of the caller's can be written
     locked.setflags(write=False)
     whole, real = np.empty((3, n), np.int64), np.empty((4, n))
     n, m, path = _kernel()(locked, q.astype(np.float64), whole, real, dials, _workspace(M.size))
     return Selection.of(whole, real, path, n, m)
+
+
+def _filled_up(vectors: Floats) -> Floats:
+    """Return vectors with zeros behind their own numbers, up to a multiple of LANES."""
+    d = vectors.shape[-1]
+    wide = np.zeros((*vectors.shape[:-1], d + -d % LANES), vectors.dtype)
+    wide[..., :d] = vectors
+    return wide
 
 
 def _workspace(size: int) -> NDArray[np.uint8]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mempursuit_core.kernels.codes import HALF, encode_factor, likely_step
 from mempursuit_core.kernels.jit import borrowing
-from mempursuit_core.kernels.lanes import byte_products
+from mempursuit_core.kernels.lanes import LONGEST, byte_products
 from mempursuit_core.kernels.scan import movement, product
 
 
@@ -54,7 +54,7 @@ class Pool(NamedTuple):
 
     M: NDArray[Any]  # (P, d) rows as handed in
     q: NDArray[Any]  # (d,) the query, unit length, float64
-    vectors: NDArray[Any]  # (2, d) in the pool's precision
+    vectors: NDArray[Any]  # (3, d) in the pool's precision, the last to work in
     codes: NDArray[Any]  # (P, d) bytes
     facts: NDArray[Any]  # (8, P + 4) float64
     marks: NDArray[Any]  # (4, P + 4) int64
@@ -96,6 +96,9 @@ def give_way(pool: Pool, residual: Residual, terms: int) -> None:
     numbers[SPREAD] = HALF * np.sqrt(d) * length
     numbers[LOST] = HALF * np.sqrt(d) * step * pool.numbers[EXTENT] + 2.0 * fuzz
     numbers[FUZZ] = fuzz
+    if d > LONGEST:  # all that is left to say is |m − centre|·|shift|
+        numbers[SCALE], numbers[SPREAD] = 0.0, 0.0
+        numbers[LOST] = pool.numbers[EXTENT] * length + 2.0 * fuzz
     query, r = pool.vectors[QUERY], residual.vectors[R]
     for j in range(d):
         r[j] = query[j] - (centre[j] + shift[j])
@@ -130,8 +133,9 @@ def best_candidate(
     if n > 1:
         read_codes(pool, residual, new)
         n, best = keep_close(pool, n, slack, wb, wu)
-        scan(pool, residual, best)
-        n, best = keep_close(pool, n, slack, wb, wu)
+        if n > 1:
+            scan(pool, residual, best)
+            n, best = keep_close(pool, n, slack, wb, wu)
     if n > 1:
         for k in range(n):
             scan(pool, residual, close[k])

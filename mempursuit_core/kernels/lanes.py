@@ -19,6 +19,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 LANES = 32
+LONGEST = 65_536  # of 255 · 127 fit
 AHEAD = 4  # rows asked for before they are read, which hides what memory takes to answer
 ir = cgutils.ir
 BYTE, WORD, LONG = ir.IntType(8), ir.IntType(32), ir.IntType(64)
@@ -41,9 +42,8 @@ def plain_write_bytes(
 
     x and c are (d,) floats of one precision.
     """
-    d = x.shape[0]
     wanted = np.trunc(scale * x - per_step * c + 128.5)
-    code[:d] = wanted.astype(np.int64).astype(np.uint8)
+    code[:] = wanted.astype(np.int64).astype(np.uint8)
     return bool(wanted.min() >= 1 and wanted.max() <= 255)
 
 
@@ -83,7 +83,7 @@ def plain_byte_products(
 ) -> tuple[int, int, int, int]:
     """Return the products of four rows of bytes with one row whose bytes are signed.
 
-    Their length is a multiple of LANES, and the sums must fit 32 bits.
+    Their length is LONGEST at most, so that the sums fit 32 bits.
     """
     wide = code.view(np.int8).astype(np.int64)
     s0, s1, s2, s3 = (int(rows[i].astype(np.int64) @ wide) for i in (i0, i1, i2, i3))
@@ -190,7 +190,6 @@ def _generate_introduce(context: Any, builder: Any, signature: Any, values: Any)
         along, common, square, largest = held
         _fetch(builder, x.data, builder.add(at, ahead), numbers)
         part = _load(builder, x.data, at, numbers)
-
         wanted = builder.fmul(part, scale, flags=FUSED)
         wanted = builder.fsub(wanted, _load(builder, shift.data, at, numbers), flags=FUSED)
         return [
@@ -265,7 +264,7 @@ def _generate_byte_products(context: Any, builder: Any, signature: Any, values: 
 
     def body(at: Any, held: list[Any]) -> list[Any]:
         part = _load(builder, code.data, at, BYTES)
-        pairs = [(one, _load(builder, start, at, BYTES)) for one, start in zip(held, starts)]  # noqa: B905
+        pairs = list(zip(held, (_load(builder, one, at, BYTES) for one in starts), strict=True))
         if not native:
             part = builder.sext(part, sums)
             return [

@@ -12,6 +12,7 @@ import numba
 import numpy as np
 import pytest
 
+from mempursuit_core import pursuit
 from mempursuit_core.kernels import lanes
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
@@ -41,6 +42,11 @@ def exact_introduction(m: Any, v: Any, x: Any) -> Any:
 @numba.njit
 def exact_product(m: Any, x: Any) -> Any:
     return lanes.exact_product(m, x)
+
+
+def test_callers_and_kernels_agree_on_the_lanes() -> None:
+    """`pursuit` has a copy of it, because it must not load numba before the first call."""
+    assert pursuit.LANES == lanes.LANES
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
@@ -86,7 +92,7 @@ def test_what_a_byte_cannot_hold_is_noticed(value: float, fits: bool, place: int
     assert lanes.plain_write_bytes(x, zero, 1.0, 0.0, code) is fits
 
 
-@pytest.mark.parametrize("d", [32, 96, 1536, 65536])
+@pytest.mark.parametrize("d", [32, 96, 1536, lanes.LONGEST])
 def test_byte_products(d: int) -> None:
     rng = np.random.default_rng(d)
     rows = rng.integers(0, 256, size=(5, d)).astype(np.uint8)

@@ -102,3 +102,18 @@ def test_by_hand_query_in_the_pool() -> None:
     np.testing.assert_allclose(found.weights, [1.0, 0.0, 0.0], atol=1e-15)
     np.testing.assert_allclose(found.residual_norms, 0.0, atol=1e-15)
     np.testing.assert_allclose(found.gaps, 0.0, atol=1e-15)
+
+
+@pytest.mark.parametrize("d", [1, 2, 31, 32, 33, 300, 65_536, 65_600])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_any_dimension(d: int, dtype: type) -> None:
+    """Vectors are taken 32 numbers at a time, and from 65,537 on their codes say little."""
+    rng = np.random.default_rng(d)
+    pool = (rng.normal(size=(14, d)) + 1.0).astype(dtype)
+    query = (pool[:3].sum(axis=0) + rng.normal(size=d)).astype(dtype)
+    steps = min(d, 6)  # with more picks than dimensions the weights are not unique
+    found, expected = select(query, pool, steps), pursue(query, pool, steps)
+    np.testing.assert_allclose(found.scores, expected.scores, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.gaps, expected.gaps, rtol=0, atol=1e-9)
+    if d > 1:
+        assert found.indices.tolist() == expected.indices
