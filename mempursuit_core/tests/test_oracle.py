@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mempursuit_core import select
-from mempursuit_core.tests.pools import clustered
+from mempursuit_core.tests.pools import clustered, unit
 from mempursuit_core.tests.reference import pursue
 
 ROOT = Path(__file__).parents[2]
@@ -117,3 +117,30 @@ def test_any_dimension(d: int, dtype: type) -> None:
     np.testing.assert_allclose(found.gaps, expected.gaps, rtol=0, atol=1e-9)
     if d > 1:
         assert found.indices.tolist() == expected.indices
+
+
+def test_sums_of_codes_that_would_not_fit() -> None:
+    """Half a million numbers of one sign: their codes' products do not fit 32 bits."""
+    rng = np.random.default_rng(0)
+    d = 500_000
+    along = np.array([1.0, -1.0, 0.9, -0.8, 0.5, 0.2])[:, None]
+    pool = (along + rng.normal(size=(6, d)) * [[0.1], [0.1], [0.3], [0.2], [0.4], [0.5]]).astype(
+        np.float32
+    )
+    query = (1.0 + rng.normal(size=d)).astype(np.float32)
+    found, expected = select(query, pool, 4), pursue(query, pool, 4)
+    assert found.indices.tolist() == expected.indices
+    np.testing.assert_allclose(found.gaps, expected.gaps, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("distance", [0.0, 1e-12, 1e-9, 1e-6, 1e-4, 1e-2])
+def test_small_residuals_are_not_lost_in_rounding(distance: float) -> None:
+    """‖r‖² as a difference of products would be off by 1e-16, and ‖r‖ by 1e-8."""
+    rng = np.random.default_rng(3)
+    pool, noise = unit(rng.normal(size=(20, 64))), unit(rng.normal(size=64))
+    query = unit(pool[4] + distance * noise)
+    found = select(query, pool, 3)
+    for t in (1, 2, 3):
+        prefix = found.prefix(t)
+        r = query - prefix.weights @ pool[prefix.indices]
+        assert prefix.residual_norms[-1] == pytest.approx(np.linalg.norm(r), rel=1e-6, abs=5e-16)
