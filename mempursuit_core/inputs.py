@@ -11,7 +11,24 @@ from mempursuit_core.stopping import AdaptiveStop
 
 Floats = NDArray[np.floating[Any]]
 
-_SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+_PRECISIONS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def as_vectors(query: ArrayLike, candidates: ArrayLike) -> tuple[Floats, Floats]:
+    """Return `query` (d,) and `candidates` (P, d) as contiguous float32 or float64 arrays."""
+    if (
+        type(query) is type(candidates) is np.ndarray
+        and query.dtype in _PRECISIONS
+        and candidates.dtype in _PRECISIONS
+        and query.flags.carray
+        and candidates.flags.carray
+        and query.ndim == 1
+        and candidates.ndim == 2
+        and candidates.shape[1] == query.shape[0] > 0
+    ):
+        return query, candidates  # what most callers have; a call in vain costs more than a check
+    q = as_query(query)
+    return q, as_candidates(candidates, q.shape[0])
 
 
 def as_query(query: ArrayLike) -> Floats:
@@ -115,10 +132,6 @@ def _is_number(value: object) -> bool:
 
 
 def _as_floats(values: ArrayLike, name: str) -> Floats:
-    if type(values) is np.ndarray:
-        precision = values.dtype
-        if (precision is _SINGLE or precision is _DOUBLE) and values.flags.carray:
-            return values
     try:
         array = np.asarray(values)
         if array.dtype.kind == "c":

@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from mempursuit_core.inputs import (
     Floats,
     as_budget,
-    as_candidates,
-    as_query,
+    as_vectors,
     check_dials,
     check_stop,
     unit,
@@ -69,9 +68,13 @@ def select(
             range; the message names the argument and the row.
     """
     budget = as_budget(k)
-    dials = _dials(ridge, discount, near_duplicate, stop)
-    q = as_query(query)
-    M = as_candidates(candidates, q.shape[0])
+    try:
+        dials = _dials(ridge, discount, near_duplicate, stop)
+    except TypeError:  # not hashable, so no dial
+        check_dials(ridge, discount, near_duplicate)
+        check_stop(stop)
+        raise
+    q, M = as_vectors(query, candidates)
     if M.shape[0] == 0:
         unit(q, "query")
         return Selection.empty()
@@ -148,22 +151,11 @@ def _cores() -> int:
         return os.cpu_count() or 1
 
 
+@lru_cache(maxsize=64, typed=True)
 def _dials(
     ridge: float, discount: Discount, near_duplicate: float | None, stop: AdaptiveStop | None
 ) -> NDArray[np.float64]:
     """Return the dials as the kernel takes them, checked."""
-    try:
-        return _checked_dials(ridge, discount, near_duplicate, stop)
-    except TypeError:  # not hashable, so no dial
-        check_dials(ridge, discount, near_duplicate)
-        check_stop(stop)
-        raise
-
-
-@lru_cache(maxsize=64, typed=True)
-def _checked_dials(
-    ridge: float, discount: Discount, near_duplicate: float | None, stop: AdaptiveStop | None
-) -> NDArray[np.float64]:
     check_dials(ridge, discount, near_duplicate)
     check_stop(stop)
     tolerance, patience = (0.0, 0) if stop is None else (stop.tolerance, stop.patience)
