@@ -79,7 +79,7 @@ def empty_composition(capacity: int, d: int) -> Composition:
 def with_twice_the_room(c: Composition) -> Composition:
     """Return a copy for more members."""
     n = c.counts[MEMBERS]
-    wide = empty_composition(2 * n, c.x.shape[0])
+    wide = empty_composition(2 * c.lists.shape[1], c.x.shape[0])
     # Loops, because slice assignments are what numba compiles slowest.
     for i in range(3):
         wide.counts[i] = c.counts[i]

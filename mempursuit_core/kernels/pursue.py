@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,9 @@ NUMERICAL_FLOOR = 1e-12  # the paper's ε_num (Appendix A.1)
 AUTO = -1.0  # discount: γ_t of `discount_at`
 MANY = 8  # picks after the optimum for which it pays to make all utilities exact at once
 OFF = 2.0  # near_duplicate: no cosine reaches it
+# What `pick_and_refit` goes on from: picks made, refits that moved nothing, the certificate's
+# candidate, ‖r‖², ν and max b; and how many picks there are at the end.
+DONE, STILL, RIVAL, LOSS, NU, TOP, END = (cast(int, np.int64(i)) for i in range(7))
 
 
 @entry_point
@@ -94,20 +97,49 @@ def pursue(
         picks at all: the query or some row is not finite, zero or out of range.
     """
     n = whole.shape[1]
-    ridge, discount, near_duplicate = dials[0], dials[1], dials[2]
-    tolerance, patience = dials[3], int(dials[4])
-    picks, refits, members = whole[0], whole[1], whole[2]
-    weights, scores, norms, gaps = real[0], real[1], real[2], real[3]
     pool, usable = read_pool(M, q, workspace)
-    if not usable:
-        n = 0
-    composition = empty_composition(min(max(n, 1), 32), M.shape[1])
+    composition = empty_composition(min(n, 32), M.shape[1])
     residual = whole_query(pool)
+    progress = np.zeros(7)
+    progress[LOSS], progress[NU], progress[RIVAL] = 1.0, -np.inf, NOBODY
+    if not usable:
+        return 0, 0, composition.matrices[PATH]
+    while not pick_and_refit(composition, pool, residual, progress, whole, real, dials):
+        composition = with_twice_the_room(composition)
+    n = int(progress[END])
+    for t in range(n):
+        real[0, t] = 0.0
+    m = composition.counts[MEMBERS]
+    for j in range(m):
+        whole[2, j] = composition.lists[PICKS, j]
+        real[0, whole[2, j]] = composition.reals[ALPHA, j]
+    return n, m, composition.matrices[PATH]
+
+
+@borrowing
+def pick_and_refit(
+    composition: Composition,
+    pool: Pool,
+    residual: Residual,
+    progress: NDArray[Any],
+    whole: NDArray[Any],
+    real: NDArray[Any],
+    dials: NDArray[Any],
+) -> bool:
+    """Go on from where `progress` stands until all is picked; False: it takes more room."""
+    discount, near_duplicate = dials[1], dials[2]
+    tolerance, patience = dials[3], int(dials[4])
+    picks, refits = whole[0], whole[1]
+    scores, norms, gaps = real[1], real[2], real[3]
     b, utility, status = pool.facts[B], pool.facts[FLOOR], pool.marks[STATUS]
-    loss, previous, nu = 1.0, 1.0, -np.inf
-    top, still, done = 0.0, 0, 0
-    rival, optimal = NOBODY, False
+    n, optimal = whole.shape[1], False
+    done, still, rival = int(progress[DONE]), int(progress[STILL]), int(progress[RIVAL])
+    loss, nu, top = progress[LOSS], progress[NU], progress[TOP]
     while done < n and not optimal:
+        if done == composition.lists.shape[1]:  # every pick may become a member
+            progress[DONE], progress[STILL], progress[RIVAL] = done, still, rival
+            progress[LOSS], progress[NU], progress[TOP] = loss, nu, top
+            return False
         t = done
         gamma = discount_at(t, discount, top)
         vanished = t > 0 and loss <= NUMERICAL_FLOOR
@@ -120,13 +152,12 @@ def pursue(
         if t == 0:
             top = b[best]
         status[best] = NEGLECTED
+        previous = loss
         joining, pick = (best, t) if utility[best] > nu else (NOBODY, NOBODY)
         while joining != NOBODY:  # once, unless an earlier pick that had no use has some now
             status[joining] = SELECTED
-            if composition.counts[MEMBERS] == composition.lists.shape[1]:
-                composition = with_twice_the_room(composition)
-            add_member(composition, pool, joining, pick, ridge)
-            loss, nu = loss_and_level(composition, pool, ridge)
+            add_member(composition, pool, joining, pick, dials[0])
+            loss, nu = loss_and_level(composition, pool, dials[0])
             follow(composition, pool, residual)
             joining = NOBODY
             if composition.counts[MEMBERS] <= t:  # not every pick is a member
@@ -139,7 +170,6 @@ def pursue(
         norms[t] = np.sqrt(loss)
         done += 1
         still = unmoved(previous, loss, tolerance, still)
-        previous = loss
         if 0 < patience <= still:
             n = done
     if patience > 0:
@@ -151,13 +181,8 @@ def pursue(
         )
         for t in range(done, n):
             refits[t], norms[t], gaps[t] = composition.counts[MEMBERS] - 1, np.sqrt(loss), 0.0
-    for t in range(n):
-        weights[t] = 0.0
-    m = composition.counts[MEMBERS]
-    for j in range(m):
-        members[j] = composition.lists[PICKS, j]
-        weights[members[j]] = composition.reals[ALPHA, j]
-    return n, m, composition.matrices[PATH]
+    progress[END] = n
+    return True
 
 
 @borrowing
