@@ -144,3 +144,14 @@ def test_small_residuals_are_not_lost_in_rounding(distance: float) -> None:
         prefix = found.prefix(t)
         r = query - prefix.weights @ pool[prefix.indices]
         assert prefix.residual_norms[-1] == pytest.approx(np.linalg.norm(r), rel=1e-6, abs=5e-16)
+
+
+@pytest.mark.parametrize("dials", [{}, {"discount": 0.5}, {"discount": "auto"}], ids=str)
+def test_more_picks_in_use_than_there_is_room_for_at_first(dials: dict[str, Any]) -> None:
+    rng = np.random.default_rng(5)
+    pool = unit(np.eye(140, 160) + 1e-3 * rng.normal(size=(140, 160)))
+    query = rng.uniform(0.99, 1.01, size=90) @ pool[:90]
+    found, expected = select(query, pool, 120, **dials), pursue(query, pool, 120, **dials)
+    assert (found.weights > 0).sum() > 64
+    assert found.indices.tolist() == expected.indices
+    np.testing.assert_allclose(found.weights, expected.weights, rtol=0, atol=1e-9)
