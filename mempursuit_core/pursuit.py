@@ -70,10 +70,8 @@ def select(
     budget = as_budget(k)
     try:
         dials = _dials(ridge, discount, near_duplicate, stop)
-    except TypeError:  # not hashable, so no dial
-        check_dials(ridge, discount, near_duplicate)
-        check_stop(stop)
-        raise
+    except TypeError:  # one is not hashable, so it is no dial, which the checks will say
+        dials = _dials.__wrapped__(ridge, discount, near_duplicate, stop)
     q, M = as_vectors(query, candidates)
     if M.shape[0] == 0:
         unit(q, "query")

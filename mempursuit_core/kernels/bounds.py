@@ -17,36 +17,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mempursuit_core.kernels.codes import HALF, encode_factor, likely_step
-from mempursuit_core.kernels.jit import borrowing
+from mempursuit_core.kernels.jit import borrowing, names
 from mempursuit_core.kernels.lanes import LONGEST, byte_products
 from mempursuit_core.kernels.scan import movement, product
-
-
-def _names(n: int) -> tuple[int, ...]:
-    # numpy's integers, because numba compiles a function anew for every Python constant it gets.
-    return tuple(cast(int, np.int64(i)) for i in range(n))
-
 
 NOBODY = cast(int, np.int64(-1))
 # STATUS of a candidate. NEGLECTED picks had U ≤ ν, so they are no members of the composition;
 # WAITING are near-duplicates of a pick.
-FREE, WAITING, SELECTED, NEGLECTED = _names(4)
+FREE, WAITING, SELECTED, NEGLECTED = names(4)
 # How well its utility is KNOWN for the current residual; EXACT: floor = ceiling.
-MOVED, CODED, SCANNED, EXACT = _names(4)
+MOVED, CODED, SCANNED, EXACT = names(4)
 # Rows of Pool.facts: 1/‖m‖, cosine to the query, product of the unit memory with the centre and
 # distance from it, step of its code, the bounds of its utility, and a number to work with.
-INVERSE, B, COMMON, APART, STEP, FLOOR, CEILING, WORK = _names(8)
+INVERSE, B, COMMON, APART, STEP, FLOOR, CEILING, WORK = names(8)
 # Rows of Pool.marks; CLOSE and UNREAD are lists: who may be the best, whose code is to be read.
-STATUS, KNOWN, CLOSE, UNREAD = _names(4)
+STATUS, KNOWN, CLOSE, UNREAD = names(4)
 # Rows of Pool.vectors and of Residual.vectors.
-QUERY, CENTRE = _names(2)
-SHIFT, OLD, R = _names(3)
+QUERY, CENTRE = names(2)
+SHIFT, OLD, R = names(3)
 # Pool.numbers: a likely winner to read first; no code's vector is longer than EXTENT; a scan of
 # unit vectors errs by ROUNDING at most, and one number of the pool's precision by EPSILON.
-LIKELY, EXTENT, ROUNDING, EPSILON = _names(4)
+LIKELY, EXTENT, ROUNDING, EPSILON = names(4)
 # Residual.numbers, all of the shift: step of its code, 128 times the code's sum, product with the
 # centre, and how much a code's step, the shift's own and scans can be off.
-SCALE, SHIFTED, ALONG, SPREAD, LOST, FUZZ = _names(6)
+SCALE, SHIFTED, ALONG, SPREAD, LOST, FUZZ = names(6)
 
 
 class Pool(NamedTuple):
@@ -132,14 +126,14 @@ def best_candidate(
         new += near & (known[i] == MOVED)
     if n > 1:
         read_codes(pool, residual, new)
-        n, best = keep_close(pool, n, slack, wb, wu)
-        if n > 1:
-            scan(pool, residual, best)
-            n, best = keep_close(pool, n, slack, wb, wu)
+        n, hopeful = keep_close(pool, n, slack, wb, wu)
+    if n > 1:
+        scan(pool, residual, hopeful)
+        n, hopeful = keep_close(pool, n, slack, wb, wu)
     if n > 1:
         for k in range(n):
             scan(pool, residual, close[k])
-        n, best = keep_close(pool, n, slack, wb, wu)
+        n, hopeful = keep_close(pool, n, slack, wb, wu)
     return n, close[0]
 
 
@@ -162,8 +156,7 @@ def reached_by(pool: Pool, residual: Residual, wanted: int) -> float:
     for i in range(pool.M.shape[0]):
         unread[n] = i
         n += (status[i] <= WAITING) & (pool.marks[KNOWN, i] == MOVED)
-    if n > 0:
-        read_codes(pool, residual, n)
+    read_codes(pool, residual, n)
     low, high = -4.0, 4.0
     for _ in range(16):
         middle, count = (low + high) / 2.0, 0

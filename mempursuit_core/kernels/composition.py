@@ -6,7 +6,7 @@ never looked at by the refit. There are as many refits as members at most.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,20 +31,20 @@ from mempursuit_core.kernels.bounds import (
     give_way,
     reached_by,
 )
-from mempursuit_core.kernels.jit import borrowing, compiled
+from mempursuit_core.kernels.jit import borrowing, compiled, names
 from mempursuit_core.kernels.lanes import exact_introduction, exact_product
 from mempursuit_core.kernels.refit import refit
 from mempursuit_core.kernels.scan import add_four, copy, squared_norm
 
 # Composition.counts: members, members with weight, the candidate whose cosines are in ROW.
-MEMBERS, WEIGHTY, PREPARED = (cast(int, np.int64(n)) for n in range(3))
+MEMBERS, WEIGHTY, PREPARED = names(3)
 # Composition.lists: a member's pool index, which pick it is, the corral (see refit).
-ROWS, PICKS, CORRAL = (cast(int, np.int64(n)) for n in range(3))
+ROWS, PICKS, CORRAL = names(3)
 # Composition.reals: weights, cosines to the query, cosines of candidate PREPARED to the members,
 # and four rows for the refit to work in.
-ALPHA, TO_QUERY, ROW, SCRATCH = (cast(int, np.int64(n)) for n in range(4))
+ALPHA, TO_QUERY, ROW, SCRATCH = names(4)
 # Composition.matrices: the members' cosines, the refit's factor, and α after refit s in row s.
-G, L, PATH = (cast(int, np.int64(n)) for n in range(3))
+G, L, PATH = names(3)
 # Below this ‖r‖² the Gram matrix no longer knows it well enough.
 SMALL_LOSS = 1e-6
 # Two copies of one memory have cosine 1 up to rounding, and must count as such.

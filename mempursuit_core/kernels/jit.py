@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -17,6 +18,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 REORDERED = frozenset({"reassoc", "contract", "nsz"})
 # Nobody calls them from Python or C, and making that possible is a third of the compiling.
 INTERNAL = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def names(n: int) -> tuple[int, ...]:
+    """Return 0 … n − 1, to name rows and states by.
+
+    numpy's integers, because numba compiles a function anew for every Python constant it is given.
+    """
+    return tuple(cast(int, np.int64(i)) for i in range(n))
 
 
 def compiled(function: F) -> F:

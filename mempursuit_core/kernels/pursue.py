@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +59,7 @@ from mempursuit_core.kernels.composition import (
     repeats_a_pick,
     with_twice_the_room,
 )
-from mempursuit_core.kernels.jit import borrowing, compiled, entry_point
+from mempursuit_core.kernels.jit import borrowing, compiled, entry_point, names
 from mempursuit_core.kernels.lanes import introduce
 from mempursuit_core.kernels.scan import copy, squared_norm
 
@@ -69,7 +69,7 @@ MANY = 8  # picks after the optimum for which it pays to make all utilities exac
 OFF = 2.0  # near_duplicate: no cosine reaches it
 # What `pick_and_refit` goes on from: picks made, refits that moved nothing, the certificate's
 # candidate, ‖r‖², ν and max b; and how many picks there are at the end.
-DONE, STILL, RIVAL, LOSS, NU, TOP, END = (cast(int, np.int64(i)) for i in range(7))
+DONE, STILL, RIVAL, LOSS, NU, TOP, END = names(7)
 
 
 @entry_point

@@ -1,7 +1,7 @@
-"""Reading rows of the pool: the only code that touches all d numbers of a memory.
+"""Loops over all d numbers of a vector that numba's own loops are fast enough for; see lanes.
 
-Scans run in the pool's own precision, exact values in float64. A row's value never depends on
-where it stands: equal rows get equal bits.
+They run in the precision of what they are given. A row's value never depends on where it stands:
+equal rows get equal bits.
 """
 
 from __future__ import annotations

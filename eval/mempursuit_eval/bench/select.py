@@ -66,13 +66,13 @@ def run_select_bench(
         encoder = WordLlamaEncoder()
         stores, source = locomo_stores(data, encoder), f"turns of {data.name}, {encoder.name}"
     cells = [(20, 5, 256), (30, 10, 256)] if quick else GRID + DIMENSIONS
+    key = cells[-1 if quick else GRID.index((200, 20, 1536))]
     questions, rounds = (3, 2) if quick else (20, 6)
     warmup()
     with threadpool_limits(1):
         rows = [_cell(stores, *cell, questions, rounds, tick) for cell in cells]
-        again = _again(stores, *cells[-1 if quick else GRID.index((200, 20, 1536))], questions)
-    largest = cells[-1 if quick else GRID.index((200, 20, 1536))]
-    threads = _threads(asked(stores, *_pool(largest), 8), largest[1], 4 if quick else 60)
+        again = _again(stores, *key, questions)
+    threads = _threads(asked(stores, *_pool(key), 8), key[1], 4 if quick else 60)
     report = Report(
         "select",
         "The selection alone",
@@ -142,12 +142,13 @@ def _cell(
     stores: list[Store], P: int, K: int, d: int, questions: int, rounds: int, tick: Tick
 ) -> dict[str, Any]:
     """Time all contenders on one pool size, budget and dimension."""
+    contenders = _contenders(K)
     samples = alternate(
-        _contenders(K),
+        contenders,
         asked(stores, P, d, questions),
         rounds=rounds,
         pause=0.0,
-        stagger=max(1, questions // 5),
+        stagger=max(1, questions // len(contenders)),
         tick=lambda done, total: tick(f"P={P} K={K} d={d}", done, total),
     )
     row: dict[str, Any] = {"P": P, "K": K, "d": d, "published": PUBLISHED.get((P, K))}
